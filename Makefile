@@ -1,0 +1,51 @@
+# The front door. Meson and ninja do the work; this file only knows the names people type.
+BUILD  ?= build
+PREFIX ?= /usr/local
+
+.PHONY: all setup run test bench lint format install clean languages contain-list contain-mutants test-v2 completion
+
+all: setup
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null
+	@ninja -C $(BUILD) --quiet
+
+# Installs missing Debian packages when it may; otherwise prints the line to run.
+setup:
+	@tools/setup build
+
+languages:
+	@tools/setup languages
+
+run: all
+	@tools/tour $(BUILD)/cordon
+
+test: all
+	@tools/setup test
+	@tests/run
+
+bench: all
+	@tools/setup bench
+	@bench/run
+
+lint: all
+	@tools/setup lint
+	@tools/lint
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: all
+	@meson install -C $(BUILD)
+
+contain-list:
+	@tests/contain/list
+
+contain-mutants: all
+	@tools/setup test
+	@tests/contain/mutants
+
+test-v2: all
+	@tools/setup qemu
+	@tests/v2/run
+
+clean:
+	rm -rf build build-*

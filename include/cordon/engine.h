@@ -1,0 +1,45 @@
+/* The engine: one warden process that makes cells, and the language manifests.
+ *
+ * Any number of threads may start runs on one engine. Closing it kills every cell it still has. The library never
+ * exits, prints, or touches the host program's signals. */
+#ifndef CORDON_ENGINE_H
+#define CORDON_ENGINE_H
+
+#include <cordon/error.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cordon_engine cordon_engine;
+
+typedef struct cordon_engine_options {
+    size_t struct_size;
+    /* Where the language manifests are; NULL searches /etc/cordon/languages and beside the library. */
+    const char *languages_dir;
+    /* The cordon-warden executable; NULL searches beside the library and in libexec. */
+    const char *warden_path;
+} cordon_engine_options;
+
+#define CORDON_ENGINE_OPTIONS_INIT                                                                                     \
+    {                                                                                                                  \
+        sizeof(cordon_engine_options), NULL, NULL                                                                      \
+    }
+
+/* `options` may be NULL. */
+int cordon_engine_open(const cordon_engine_options *options, cordon_engine **engine, cordon_error *err);
+void cordon_engine_close(cordon_engine *engine);
+
+/* JSON texts, to be freed with cordon_free(). */
+int cordon_languages(cordon_engine *engine, char **json, cordon_error *err);
+/* What this machine can enforce, found by making a cell. */
+int cordon_doctor(cordon_engine *engine, char **json, cordon_error *err);
+void cordon_free(void *memory);
+
+const char *cordon_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* One run of one request.
+ *
+ * Life cycle: cordon_run_start() → cordon_run_wait() (or cordon_run_fd()/cordon_run_dispatch() in an event loop) →
+ * cordon_run_free(). Freeing a run that has not ended cancels it. The library makes no thread: output is read, and the
+ * callbacks are called, only inside wait or dispatch. Limits are enforced by the warden whether or not anyone waits.
+ *
+ * One run belongs to one thread at a time; different runs may be used from different threads. cordon_run_cancel() may be
+ * called from any thread and from a signal handler. */
+#ifndef CORDON_RUN_H
+#define CORDON_RUN_H
+
+#include <cordon/engine.h>
+#include <cordon/request.h>
+#include <cordon/result.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cordon_run cordon_run;
+
+typedef struct cordon_run_options {
+    size_t struct_size;
+    /* Called with bytes as they come, until the stream's cap. `stream` is 1 (stdout) or 2 (stderr). */
+    void (*on_output)(void *context, int stream, const void *bytes, size_t length);
+    void *context;
+    /* Passed on to the program's standard input until end of file, or -1. Borrowed: it must stay open until the run
+     * ends. Used only when the request carries no stdin of its own. */
+    int stdin_fd;
+} cordon_run_options;
+
+#define CORDON_RUN_OPTIONS_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(cordon_run_options), NULL, NULL, -1                                                                     \
+    }
+
+/* What the program did wrong is in the result. An error here means that Cordon did not run it: bad input, or a control
+ * that cannot be enforced. `options` may be NULL. */
+int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                     cordon_run **run, cordon_error *err);
+/* Readable when cordon_run_dispatch() has work to do. Borrowed. */
+int cordon_run_fd(const cordon_run *run);
+/* Does what can be done without blocking; 1 when the run has ended, 0 when not, negative on error. */
+int cordon_run_dispatch(cordon_run *run, cordon_error *err);
+/* Blocks until the end; hands the result to the caller. */
+int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err);
+void cordon_run_cancel(cordon_run *run);
+void cordon_run_free(cordon_run *run);
+
+/* start + wait + free. */
+int cordon_execute(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                   cordon_result **result, cordon_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,39 @@
+/* The system call policy as the generator (tools/policygen.c) compiles it from policies/container.policy. */
+#ifndef CELL_POLICY_H
+#define CELL_POLICY_H
+
+#include <linux/filter.h>
+#include <stdint.h>
+
+enum policy_action {
+    POLICY_REFUSE,  /* recorded, answered with `refusal` */
+    POLICY_OBSERVE, /* connect, sendto: recorded when it leaves the cell, then continued; the empty network is the wall */
+    POLICY_KILL     /* recorded, the cell is killed: no honest program calls it */
+};
+
+/* One call, or one form of a call, that is sent to the warden. */
+struct policy_notice {
+    int nr;
+    int argument;        /* index of the argument that tells the forms apart, or -1 */
+    uint64_t mask;       /* form matches when (args[argument] & mask) == value */
+    uint64_t value;
+    enum policy_action action;
+    int refusal;         /* errno for POLICY_REFUSE */
+    const char *name;    /* as shown in denials: "ptrace", "socket(AF_VSOCK)" */
+    const char *hint;
+};
+
+/* Filters: with a listener, and for kernels or callers where no listener can be had (notices become plain errnos). */
+extern const struct sock_filter policy_filter[];
+extern const unsigned policy_filter_length;
+extern const struct sock_filter policy_filter_unheard[];
+extern const unsigned policy_filter_unheard_length;
+
+extern const struct policy_notice policy_notices[];
+extern const unsigned policy_notice_count;
+
+/* The row that fits a notification, or NULL for one the table does not know (refused with EPERM). The first fitting
+ * row wins: forms before the bare call. */
+const struct policy_notice *policy_find(int nr, const uint64_t args[6]);
+
+#endif

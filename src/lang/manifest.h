@@ -1,0 +1,99 @@
+/* A language, as its manifest (languages/*.yaml) describes it. Adding a language is one manifest and no C. */
+#ifndef LANG_MANIFEST_H
+#define LANG_MANIFEST_H
+
+#include <cordon/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "plan/limits.h"
+#include "plan/request.h"
+
+struct manifest_env {
+    const char *name;
+    const char *value;
+};
+
+/* One command. In argv, env values: {entry} {args} {sources} {memory_mb} {heap_mb} {memory_bytes} {cpus}; {args} and
+ * {sources} stand alone and expand to any number of arguments. */
+struct manifest_step {
+    const char **argv;
+    unsigned argv_count;
+    struct manifest_env *env;
+    unsigned env_count;
+    const char **outputs; /* compile: globs of what the run step needs, beside the request's own files */
+    unsigned outputs_count;
+};
+
+/* A row of the language's error table: an extended regular expression over stderr, and which groups hold what. */
+struct manifest_error {
+    const char *match;
+    int type, message, file, line, column; /* group numbers; 0 = absent */
+    const char *fixed_type;                /* when the type is not in the text */
+    const char *category;                  /* when not given by the type */
+};
+
+struct manifest_category {
+    const char *type; /* exception or error name */
+    const char *category;
+    const char *hint;
+};
+
+struct manifest_example {
+    const char *name;
+    const char *code;
+    const char *input;
+    const char *output;
+};
+
+struct manifest {
+    const char *id;
+    const char *name;
+    const char **aliases;
+    unsigned aliases_count;
+    const char **extensions; /* without the dot */
+    unsigned extensions_count;
+    const char **packages; /* Debian packages that provide it */
+    unsigned packages_count;
+    const char *file;         /* name of the file that `code` becomes: main.py */
+    const char **version;     /* argv that prints the version */
+    unsigned version_count;
+    const char **etc; /* names beneath /etc that the runtime reads */
+    unsigned etc_count;
+    struct manifest_step *compile; /* NULL: interpreted */
+    struct manifest_step *run;
+    struct manifest_step *run_code; /* instead of `run` when the program came as `code` */
+    bool value;                     /* the run_code step writes the last value as JSON to descriptor 3 */
+    struct manifest_error *errors;
+    unsigned errors_count;
+    struct manifest_category *categories;
+    unsigned categories_count;
+    struct manifest_example *examples;
+    unsigned examples_count;
+};
+
+/* Reads one manifest; errors carry file, line and what was expected. Freed with manifest_free(). */
+int manifest_load(const char *path, struct manifest **manifest, cordon_error *err);
+void manifest_free(struct manifest *manifest);
+
+/* A command ready for the plan: NULL-terminated arrays, all owned by the command. */
+struct command {
+    char **argv;
+    char **envp;       /* base environment, then the manifest's, then the request's; later ones win */
+    char **candidates; /* argv[0] on the cell's PATH; or argv[0] itself when it holds a slash */
+};
+
+struct command_input {
+    const char *entry;                /* relative to the work directory */
+    char *const *sources;             /* NULL-terminated; every file of the request with one of the extensions */
+    const struct strings *args;       /* may be NULL */
+    const struct request_env *env;    /* may be NULL */
+    size_t env_count;
+    const struct limits *limits;
+};
+
+int command_build(const struct manifest_step *step, const struct command_input *input, struct command *command,
+                  cordon_error *err);
+void command_free(struct command *command);
+
+#endif
