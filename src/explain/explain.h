@@ -18,6 +18,7 @@ struct denial {
 struct explain_input {
     const struct manifest *manifest;
     cordon_status status;
+    int signal;              /* that ended it, or 0 */
     const char *stderr_text; /* NUL-terminated, may hold any bytes before that */
     size_t stderr_length;
     /* The source of a file of the program by the name in a message ("/work/main.py", "main.py"); NULL if unknown. */

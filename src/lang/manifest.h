@@ -1,4 +1,4 @@
-/* A language, as its manifest (languages/*.yaml) describes it. Adding a language is one manifest and no C. */
+/* A language, as its manifest (languages/<id>.yaml) describes it. Adding a language is one manifest and no C. */
 #ifndef LANG_MANIFEST_H
 #define LANG_MANIFEST_H
 
@@ -8,6 +8,8 @@
 
 #include "plan/limits.h"
 #include "plan/request.h"
+
+/* Every list of strings in a manifest has its count beside it and a NULL after its last item. */
 
 struct manifest_env {
     const char *name;
@@ -25,10 +27,12 @@ struct manifest_step {
     unsigned outputs_count;
 };
 
-/* A row of the language's error table: an extended regular expression over stderr, and which groups hold what. */
+/* A row of the language's error table: an extended regular expression over one line of stderr, and which groups hold
+ * what. Rows are tried in order, and each adds what is still unknown. */
 struct manifest_error {
     const char *match;
-    int type, message, file, line, column; /* group numbers; 0 = absent */
+    int type, message, file, line, column; /* group numbers; 0 = absent; message -1 = the line after */
+    bool last;                             /* of several lines the last one counts, not the first */
     const char *fixed_type;                /* when the type is not in the text */
     const char *category;                  /* when not given by the type */
 };
@@ -44,6 +48,20 @@ struct manifest_example {
     const char *code;
     const char *input;
     const char *output;
+};
+
+/* What is known about a language beyond how to run it. Kept in a file of its own (notes/<id>.yaml beside the manifest),
+ * because a run that succeeds never reads it. */
+struct manifest_notes {
+    struct manifest_error *errors;
+    unsigned errors_count;
+    struct manifest_category *categories;
+    unsigned categories_count;
+    struct manifest_example *examples;
+    unsigned examples_count;
+    const char **modules; /* names that come with the language: an unknown module close to one is a slip */
+    unsigned modules_count;
+    const char *module_package; /* Debian package of a module, with {module} in it; may be NULL */
 };
 
 struct manifest {
@@ -64,17 +82,16 @@ struct manifest {
     struct manifest_step *run;
     struct manifest_step *run_code; /* instead of `run` when the program came as `code` */
     bool value;                     /* the run_code step writes the last value as JSON to descriptor 3 */
-    struct manifest_error *errors;
-    unsigned errors_count;
-    struct manifest_category *categories;
-    unsigned categories_count;
-    struct manifest_example *examples;
-    unsigned examples_count;
+    char *path;                     /* where it was read from */
+    struct manifest_notes *notes;   /* read through manifest_notes() */
 };
 
 /* Reads one manifest; errors carry file, line and what was expected. Freed with manifest_free(). */
 int manifest_load(const char *path, struct manifest **manifest, cordon_error *err);
 void manifest_free(struct manifest *manifest);
+/* The notes, read when first asked for and owned by the manifest; empty where a language has none. Safe from several
+ * threads. */
+int manifest_notes(const struct manifest *manifest, const struct manifest_notes **notes, cordon_error *err);
 
 /* A command ready for the plan: NULL-terminated arrays, all owned by the command. */
 struct command {

@@ -5,6 +5,7 @@
 #include <cordon/request.h>
 
 #include "plan/limits.h"
+#include "plan/path.h"
 
 struct bytes {
     char *data; /* NUL-terminated for convenience; may contain NUL */
@@ -56,17 +57,27 @@ struct cordon_request {
     uint32_t optional; /* CONTROL_BIT of each tolerated control */
     bool stop_on_output_limit;
     bool base64_output;
+    size_t content_bytes; /* held in code, files and stdin */
+    size_t string_bytes;  /* held in args and env, as execve counts them */
 };
 
-/* The most a request may carry: code and files together. */
+/* The most a request may carry: code, files and stdin together. */
 #define REQUEST_BYTES_MAX (INT64_C(256) << 20)
+/* Arguments and environment: the kernel's bound on one string of execve, and a total that leaves room within its 2 MiB
+ * for what the language adds. */
+#define REQUEST_STRING_MAX  ((size_t)128 * 1024 - 1)
+#define REQUEST_STRINGS_MAX ((size_t)1024 * 1024)
+#define REQUEST_ARGS_MAX    8192
+#define REQUEST_ENV_MAX     4096
+#define REQUEST_COLLECT_MAX 64
 
-/* What no single setter can check: a language, code or files but not neither, an entry that exists, known isolation,
- * network and environment. Leaves the request unchanged. */
+/* Refuses a word that `field` ("isolation", "network", "environment", "on_output_limit", "output_encoding") does not
+ * have, and one that it has but that this version cannot do. NULL stands for the default and is fine. */
+int request_check_word(const char *field, const char *word, cordon_error *err);
+
+/* What no single setter can check: a language, code or files but not neither, paths that can exist together, an entry
+ * that is one of the files and not beside `code`, known isolation, network and environment. Leaves the request
+ * unchanged. */
 int request_check(const cordon_request *request, cordon_error *err);
-
-/* True for a path that stays beneath the work directory: relative, no empty, "." or ".." component, no NUL, at most 255
- * bytes a component and 1024 in all. */
-bool request_path_is_safe(const char *path);
 
 #endif

@@ -1,0 +1,76 @@
+# Bash completion for cordon(1). Commands and options come from this file, languages from the program itself.
+
+_cordon_languages() {
+    "$1" languages --json 2>/dev/null | tr '{' '\n' | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p'
+}
+
+_cordon() {
+    local cur prev cmd i
+    cur=${COMP_WORDS[COMP_CWORD]}
+    prev=${COMP_WORDS[COMP_CWORD - 1]}
+    cmd=${COMP_WORDS[1]}
+    COMPREPLY=()
+
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W 'run languages doctor version help --help --version' -- "$cur")
+        return
+    fi
+
+    case $cmd in
+        help)
+            mapfile -t COMPREPLY < <(compgen -W 'run languages doctor version' -- "$cur")
+            return ;;
+        languages | doctor | version)
+            mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur")
+            return ;;
+        run) ;;
+        *) return ;;
+    esac
+
+    local values=''
+    case $prev in
+        -l | --language) values=$(_cordon_languages "${COMP_WORDS[0]}") ;;
+        --profile) values='lightweight standard heavy' ;;
+        --isolation) values='container' ;;
+        --network) values='none' ;;
+        --environment) values='host' ;;
+        --on-output-limit) values='cut stop' ;;
+        --sanitize) values='false' ;;
+        --optional)
+            values='userns pidns mountns netns ipcns utsns seccomp no_new_privs capabilities cgroup
+                landlock cgroupns denial_reports own_uid' ;;
+        --output-dir)
+            mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+            return ;;
+        --file | --mount)
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            return ;;
+        -c | --code | --stdin | --env | --env-secret | --collect) return ;;
+        --wall | --cpu | --cpus | --memory | --processes | --disk | --inodes | --open-files | --file-size | --output)
+            return ;;
+    esac
+    if [[ -n $values ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
+        return
+    fi
+
+    # After the first word that is neither an option nor an option's argument, everything belongs to the program.
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+            --json | --quiet | -q | --help | -h | --*=*) ;;
+            --) break ;;
+            -?*) ((i++)) ;;
+            *) break ;;
+        esac
+    done
+    if [[ $cur == -* ]] && ((i >= COMP_CWORD)); then
+        mapfile -t COMPREPLY < <(compgen -W '--language --code --file --stdin --env --env-secret --profile --wall --cpu
+            --cpus --memory --processes --disk --inodes --open-files --file-size --output --on-output-limit --isolation
+            --network --environment --mount --optional --json --quiet --collect --output-dir --sanitize --help' \
+            -- "$cur")
+        return
+    fi
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+}
+
+complete -o filenames -F _cordon cordon

@@ -1,0 +1,101 @@
+/* Init: pid 1 of the cell. Prepares the namespaces, then holds them. It runs no user code, keeps nothing of a request in
+ * its memory (the plan is not copied into it), cannot be traced, and leaves when the warden does. */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cell/mutant.h"
+#include "cell/steps.h"
+#include "cell/sys.h"
+
+/* From here on init needs to read its lifeline and to leave; anything else would be an attacker's doing. */
+static void lock_down(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = ARRAY_LEN(filter), .filter = filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+        sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+static _Noreturn void hold(int lifeline)
+{
+    char byte;
+    for (;;) {
+        ssize_t n = read(lifeline, &byte, 1);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            _exit(0);
+    }
+}
+
+/* Descriptors of init end up at most at the two it keeps: the program must find nothing to reopen in /proc/1/fd even if
+ * init could be looked into. */
+static void keep_only(int lifeline)
+{
+    if (lifeline > 0)
+        close_range(0, (unsigned)lifeline - 1, 0);
+    close_range((unsigned)lifeline + 1, ~0U, 0);
+}
+
+_Noreturn void cell_init_main(const struct slot_setup *setup)
+{
+    prctl(PR_SET_NAME, "cordon-init");
+    if (cgroup_join(setup->cgroup_files) < 0)
+        report_fail(setup->report, STEP_CGROUP_JOIN, 0);
+
+    char go;
+    int mount_fds[PLAN_MOUNT_MAX];
+    size_t mount_fd_count = 0;
+    ssize_t n = fd_receive(setup->report, &go, sizeof go, mount_fds, PLAN_MOUNT_MAX, &mount_fd_count);
+    if (n == 0)
+        _exit(0);
+    if (n < 0)
+        report_fail(setup->report, STEP_ID_MAPS, 0);
+
+    if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
+        report_fail(setup->report, STEP_IDENTITY, 0);
+    /* After the last id change, which would clear it; the lifeline covers a warden that died before. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    identity_new_keyring();
+
+    struct cell_report report = {.kind = REPORT_PREPARED};
+    if (!MUTANT(CGROUPNS) && unshare(CLONE_NEWCGROUP) == 0)
+        report.controls |= CONTROL_BIT(CONTROL_CGROUPNS);
+    if (setup->namespaces & CLONE_NEWNET && network_loopback_up() < 0)
+        report_fail(setup->report, STEP_LOOPBACK, 0);
+    if (setup->namespaces & CLONE_NEWUTS && (sethostname("cordon", 6) < 0 || setdomainname("", 0) < 0))
+        report_fail(setup->report, STEP_HOSTNAME, 0);
+
+    int work = -1;
+    if (setup->namespaces & CLONE_NEWNS) {
+        enum cell_step step = STEP_ROOT;
+        uint32_t detail = 0;
+        work = root_build(setup, mount_fds, (uint32_t)mount_fd_count, &step, &detail);
+        if (work < 0)
+            report_fail(setup->report, step, detail);
+    }
+
+    if (!MUTANT(INIT_HIDDEN) && prctl(PR_SET_DUMPABLE, 0) < 0)
+        report_fail(setup->report, STEP_IDENTITY, 1);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */
+    if (report_send(setup->report, &report, work) < 0)
+        _exit(1);
+    keep_only(setup->lifeline);
+    identity_drop_capabilities();
+    lock_down();
+    hold(setup->lifeline);
+}

@@ -1,0 +1,140 @@
+/* The program's process, from clone to user code: enter the cell, give up every right, run. The order matters: what
+ * needs a capability comes before the capabilities go, and the system call filter comes last. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cell/mutant.h"
+#include "cell/steps.h"
+#include "cell/sys.h"
+
+/* The host's out-of-memory killer should take a cell before anything of the host's own, and a caller's protection (a
+ * negative score) must not be inherited. */
+static void volunteer_for_oom(void)
+{
+    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)!write(fd, "500", 3);
+}
+
+static int enter(const struct program_setup *setup)
+{
+    int namespaces = (int)(setup->namespaces & ~(uint32_t)CLONE_NEWPID); /* the clone itself entered that one */
+    if (!MUTANT(CGROUPNS))
+        namespaces |= CLONE_NEWCGROUP;
+    if (setns(setup->init_pidfd, namespaces) == 0)
+        return 0;
+    return setns(setup->init_pidfd, namespaces & ~CLONE_NEWCGROUP);
+}
+
+static void reset_signals(void)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < 65; number++)
+        sigaction(number, &standard, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Standard streams at 0..2 (and the value pipe at 3); everything else closes on exec, whoever opened it. */
+static int connect_stdio(const int stdio[4], int *report, int *init_pidfd)
+{
+    /* Out of the way first, so that no dup2 lands on a descriptor still needed. */
+    int high[4];
+    for (int i = 0; i < 4; i++) {
+        high[i] = stdio[i] < 0 ? -1 : fcntl(stdio[i], F_DUPFD_CLOEXEC, 16);
+        if (stdio[i] >= 0 && high[i] < 0)
+            return -1;
+    }
+    *report = fcntl(*report, F_DUPFD_CLOEXEC, 16);
+    *init_pidfd = -1;
+    if (*report < 0)
+        return -1;
+    for (int i = 0; i < 4; i++)
+        if (high[i] >= 0 && dup2(high[i], i) < 0)
+            return -1;
+    unsigned first = stdio[3] >= 0 ? 4 : 3;
+    if (MUTANT(CLOSE_FDS))
+        return 0;
+    if (close_range(first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return 0;
+    if (errno != ENOSYS && errno != EINVAL)
+        return -1;
+    for (int fd = (int)first; fd < 4096; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+_Noreturn void cell_program_main(const struct program_setup *setup)
+{
+    const struct plan *plan = setup->plan;
+    int report = setup->report, init_pidfd = setup->init_pidfd;
+    struct cell_report ready = {.kind = REPORT_READY};
+    uint32_t detail = 0;
+
+    if (cgroup_join(setup->cgroup_files) < 0)
+        report_fail(report, STEP_CGROUP_JOIN, 0);
+    volunteer_for_oom();
+    if (enter(setup) < 0)
+        report_fail(report, STEP_ENTER, 0);
+    identity_new_keyring();
+    setsid();
+    if (connect_stdio(setup->stdio, &report, &init_pidfd) < 0)
+        report_fail(report, STEP_STDIO, 0);
+    if (rlimits_apply(setup) < 0)
+        report_fail(report, STEP_RLIMITS, 0);
+
+    /* securebits keep the capabilities across the id change, so that they are dropped by one explicit call. */
+    if (!MUTANT(CAPABILITIES) && prctl(PR_SET_KEEPCAPS, 1) < 0)
+        report_fail(report, STEP_CAPABILITIES, 0);
+    if (!MUTANT(USERNS) && identity_become(CELL_UID, setup->own_ids) < 0)
+        report_fail(report, STEP_IDENTITY, 0);
+    if (identity_drop_capabilities() < 0)
+        report_fail(report, STEP_CAPABILITIES, 1);
+    ready.controls |= CONTROL_BIT(CONTROL_CAPABILITIES);
+    if (!MUTANT(NO_NEW_PRIVS)) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+            report_fail(report, STEP_NO_NEW_PRIVS, 0);
+        ready.controls |= CONTROL_BIT(CONTROL_NO_NEW_PRIVS);
+    }
+
+    umask(022);
+    personality(PER_LINUX);
+    if (files_write(plan, &detail) < 0)
+        report_fail(report, STEP_FILES, detail);
+    if (chdir("/work") < 0)
+        report_fail(report, STEP_FILES, UINT32_MAX);
+    reset_signals();
+
+    bool landlocked = false;
+    if (landlock_apply(setup, &landlocked) < 0)
+        report_fail(report, STEP_LANDLOCK, 0);
+    if (landlocked)
+        ready.controls |= CONTROL_BIT(CONTROL_LANDLOCK);
+
+    int listener = -1;
+    if (seccomp_apply(&listener) < 0)
+        report_fail(report, STEP_SECCOMP, 0);
+    if (!MUTANT(SECCOMP))
+        ready.controls |= CONTROL_BIT(CONTROL_SECCOMP);
+    if (listener >= 0)
+        ready.controls |= CONTROL_BIT(CONTROL_DENIAL_REPORTS);
+    if (report_send(report, &ready, listener) < 0)
+        _exit(127);
+    if (listener >= 0)
+        close(listener); /* whoever holds it could answer its own calls */
+
+    for (char *const *path = plan->candidates; *path; path++) {
+        execve(*path, plan->argv, plan->envp);
+        if (errno != ENOENT && errno != ENOTDIR)
+            break;
+    }
+    report_fail(report, STEP_EXEC, 0);
+}

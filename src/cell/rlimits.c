@@ -1,0 +1,59 @@
+/* Per-process limits: the second net under the cgroup, and the first where there is none. */
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "cell/mutant.h"
+#include "cell/steps.h"
+
+static rlim_t or_infinity(int64_t value)
+{
+    return value == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)value;
+}
+
+/* Seconds for RLIMIT_CPU, one beyond the limit: the warden's own accounting comes first and says why. */
+static rlim_t cpu_seconds(int64_t cpu_ms)
+{
+    return cpu_ms == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)((cpu_ms + 999) / 1000 + 1);
+}
+
+int rlimits_apply(const struct program_setup *setup)
+{
+    const int64_t *limit = setup->plan->limit;
+    /* With a pids group its counter is the verdict's witness, so the rlimit must not trip first. */
+    rlim_t processes = (rlim_t)limit[LIMIT_PROCESSES] + (setup->group_limits ? 16 : 1);
+    struct {
+        int resource;
+        rlim_t soft, hard;
+        bool off;
+    } rows[] = {
+        {RLIMIT_CORE, 0, 0, false},
+        {RLIMIT_NOFILE, or_infinity(limit[LIMIT_OPEN_FILES]), or_infinity(limit[LIMIT_OPEN_FILES]), MUTANT(OPEN_FILES)},
+        {RLIMIT_FSIZE, or_infinity(limit[LIMIT_FILE_BYTES]), or_infinity(limit[LIMIT_FILE_BYTES]), MUTANT(FILE_SIZE)},
+        {RLIMIT_NPROC, processes, processes, MUTANT(PROCESSES)},
+        {RLIMIT_CPU, cpu_seconds(limit[LIMIT_CPU_MS]), cpu_seconds(limit[LIMIT_CPU_MS]) + 2, MUTANT(CPU)},
+        {RLIMIT_STACK, 8 << 20, or_infinity(limit[LIMIT_MEMORY_BYTES]), false},
+        {RLIMIT_SIGPENDING, 1024, 1024, false},
+        {RLIMIT_MSGQUEUE, 819200, 819200, false},
+        {RLIMIT_MEMLOCK, 8 << 20, 8 << 20, false},
+        {RLIMIT_NICE, 0, 0, false},
+        {RLIMIT_RTPRIO, 0, 0, false},
+        /* RLIMIT_AS would kill node and java at start; data bounds what they really take. */
+        {RLIMIT_DATA, or_infinity(limit[LIMIT_MEMORY_BYTES]), or_infinity(limit[LIMIT_MEMORY_BYTES]),
+         setup->group_limits || MUTANT(MEMORY)},
+    };
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].off)
+            continue;
+        struct rlimit now, want = {.rlim_cur = rows[i].soft, .rlim_max = rows[i].hard};
+        if (getrlimit((__rlimit_resource_t)rows[i].resource, &now) < 0)
+            return -1;
+        /* An ordinary caller may already be below; limits only go down. */
+        if (want.rlim_max > now.rlim_max)
+            want.rlim_max = now.rlim_max;
+        if (want.rlim_cur > want.rlim_max)
+            want.rlim_cur = want.rlim_max;
+        if (setrlimit((__rlimit_resource_t)rows[i].resource, &want) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,354 @@
+/* What the program sees: a tmpfs root with the system's files read-only, a curated /etc, a few devices, its own /proc,
+ * and one bounded tmpfs behind /work, /tmp and /dev/shm. Called by init while it still has its capabilities. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "cell/mutant.h"
+#include "cell/steps.h"
+#include "cell/sys.h"
+
+#define READ_ONLY                                                                                                      \
+    ((uint64_t)(MUTANT(READONLY) ? MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV                                                \
+                                 : MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))
+#define NO_SETUID ((uint64_t)(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))
+
+static const char *const system_entries[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"};
+
+/* Of the host's /etc only what runtimes need and what tells nothing about the host or its users; a manifest may add. */
+static const char *const etc_entries[] = {"alternatives", "ld.so.cache", "ssl/certs",  "ssl/openssl.cnf",
+                                          "mime.types",   "protocols",   "services",   "os-release",
+                                          "debian_version", "fonts",     "ca-certificates"};
+
+static const struct {
+    const char *name, *text;
+} etc_files[] = {
+    {"passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+               "cordon:x:1000:1000:cordon:/work:/bin/bash\n"
+               "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+    {"group", "root:x:0:\ncordon:x:1000:\nnogroup:x:65534:\n"},
+    {"hosts", "127.0.0.1 localhost cordon\n::1 localhost ip6-localhost\n"},
+    {"hostname", "cordon\n"},
+    {"resolv.conf", ""},
+    {"host.conf", "multi on\n"},
+    {"nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nprotocols: files\n"
+                      "services: files\n"},
+    {"machine-id", "00000000000000000000000000000000\n"},
+};
+
+static const char *const device_nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+static const struct {
+    const char *target, *path;
+} links[] = {
+    {"/proc/self/fd", "dev/fd"},       {"/proc/self/fd/0", "dev/stdin"}, {"/proc/self/fd/1", "dev/stdout"},
+    {"/proc/self/fd/2", "dev/stderr"}, {"pts/ptmx", "dev/ptmx"},         {"/usr/share/zoneinfo/Etc/UTC", "etc/localtime"},
+    {"/proc/self/mounts", "etc/mtab"},
+};
+
+static const char *const proc_hidden[] = {"kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats",
+                                          "kallsyms", "sysrq-trigger"};
+static const char *const proc_read_only[] = {"sys", "fs", "irq", "bus"};
+
+/* Decimal without stdio, for mount options. */
+static const char *decimal(int64_t number, char text[24])
+{
+    char *at = text + 23;
+    *at = '\0';
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    return at;
+}
+
+static int make_file(int root_fd, const char *path, const char *text)
+{
+    auto_close int fd = openat(root_fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    return fd < 0 ? -1 : fd_write_all(fd, text, strlen(text));
+}
+
+/* Shows one entry of the host's tree at the same place beneath the new root: links are copied as links, directories and
+ * files are bound read-only. What the host does not have is skipped. */
+static int show_entry(int root_fd, const char *host_dir, const char *prefix, const char *name)
+{
+    char host_path[320], path[320], target[256];
+    size_t host_length = strlen(host_dir), prefix_length = strlen(prefix), length = strlen(name);
+    if (host_length + length >= sizeof host_path || prefix_length + length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(host_path, host_dir, host_length);
+    memcpy(host_path + host_length, name, length + 1);
+    memcpy(path, prefix, prefix_length);
+    memcpy(path + prefix_length, name, length + 1);
+
+    struct stat st;
+    if (lstat(host_path, &st) < 0)
+        return errno == ENOENT || errno == EACCES ? 0 : -1;
+    if (S_ISLNK(st.st_mode)) {
+        ssize_t n = readlink(host_path, target, sizeof target - 1);
+        if (n < 0)
+            return -1;
+        target[n] = '\0';
+        return symlinkat(target, root_fd, path) < 0 && errno != EEXIST ? -1 : 0;
+    }
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return 0;
+    char *slash = strrchr(path + prefix_length, '/');
+    if (slash) { /* "ssl/certs": one level is enough for /etc */
+        *slash = '\0';
+        if (mkdirat(root_fd, path, 0755) < 0 && errno != EEXIST)
+            return -1;
+        *slash = '/';
+    }
+    if (S_ISDIR(st.st_mode) ? mkdirat(root_fd, path, 0755) : make_file(root_fd, path, ""))
+        return errno == EEXIST ? 0 : -1;
+    auto_close int tree = mounts_clone(AT_FDCWD, host_path, true);
+    if (tree < 0)
+        return errno == EACCES ? 0 : -1;
+    if (mounts_restrict(tree, READ_ONLY, true) < 0)
+        return -1;
+    return mounts_attach(tree, root_fd, path);
+}
+
+static int make_etc(int root_fd, char *const *more)
+{
+    if (mkdirat(root_fd, "etc", 0755) < 0)
+        return -1;
+    for (unsigned i = 0; i < ARRAY_LEN(etc_files); i++) {
+        char path[32] = "etc/";
+        memcpy(path + 4, etc_files[i].name, strlen(etc_files[i].name) + 1);
+        if (make_file(root_fd, path, etc_files[i].text) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(etc_entries); i++)
+        if (show_entry(root_fd, "/etc/", "etc/", etc_entries[i]) < 0)
+            return -1;
+    for (; more && *more; more++)
+        if (show_entry(root_fd, "/etc/", "etc/", *more) < 0)
+            return -1;
+    return 0;
+}
+
+static int make_devices(int root_fd)
+{
+    if (mkdirat(root_fd, "dev", 0755) < 0 || mkdirat(root_fd, "dev/pts", 0755) < 0 ||
+        mkdirat(root_fd, "dev/shm", 0755) < 0)
+        return -1;
+    for (unsigned i = 0; i < ARRAY_LEN(device_nodes); i++) {
+        char host_path[24] = "/dev/", path[24] = "dev/";
+        memcpy(host_path + 5, device_nodes[i], strlen(device_nodes[i]) + 1);
+        memcpy(path + 4, device_nodes[i], strlen(device_nodes[i]) + 1);
+        auto_close int node = mounts_clone(AT_FDCWD, host_path, false);
+        if (node < 0 || make_file(root_fd, path, "") < 0 ||
+            mounts_restrict(node, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false) < 0 ||
+            mounts_attach(node, root_fd, path) < 0)
+            return -1;
+    }
+    static const char *const options[][2] = {{"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {NULL, NULL}};
+    auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
+}
+
+/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. It is attached whole for a moment, because older kernels
+ * clone subtrees only of attached mounts. Returns a descriptor of the work directory. */
+static int make_store(int root_fd, const struct slot_setup *setup, unsigned owner)
+{
+    static const struct {
+        const char *name, *path;
+        mode_t mode;
+    } parts[] = {{"work", "work", 0755}, {"tmp", "tmp", 01777}, {"shm", "dev/shm", 01777}};
+    char size[24], inodes[24];
+    const char *const options[][2] = {
+        {"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : setup->disk_bytes, size)},
+        {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : setup->inodes + 4, inodes)},
+        {"mode", "0755"},
+        {NULL, NULL}};
+    auto_close int store = mounts_new("tmpfs", options, NO_SETUID);
+    if (store < 0 || mkdirat(root_fd, "store", 0700) < 0 || mounts_attach(store, root_fd, "store") < 0)
+        return -1;
+    auto_close int work = -1;
+    for (unsigned i = 0; i < ARRAY_LEN(parts); i++) {
+        if (mkdirat(store, parts[i].name, parts[i].mode) < 0 ||
+            fchmodat(store, parts[i].name, parts[i].mode, 0) < 0 ||
+            fchownat(store, parts[i].name, owner, owner, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (mkdirat(root_fd, parts[i].path, 0755) < 0 && errno != EEXIST))
+            return -1;
+        auto_close int part = mounts_clone(store, parts[i].name, false);
+        if (part < 0 || mounts_attach(part, root_fd, parts[i].path) < 0)
+            return -1;
+        if (i == 0)
+            work = openat(part, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (work < 0 || umount2("/proc/store", MNT_DETACH) < 0 || unlinkat(root_fd, "store", AT_REMOVEDIR) < 0)
+        return -1;
+    return take_fd(&work);
+}
+
+static int make_parents(int root_fd, const char *path)
+{
+    char parent[1088];
+    size_t length = strlen(path);
+    if (length >= sizeof parent) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if (path[i] != '/')
+            continue;
+        memcpy(parent, path, i);
+        parent[i] = '\0';
+        if (mkdirat(root_fd, parent, 0755) < 0 && errno != EEXIST)
+            return -1;
+    }
+    return 0;
+}
+
+/* An ordinary user's mount: the path is opened in this namespace's copy of the mounts and must be the very object that
+ * the caller held when the request was checked. */
+static int clone_source(const struct cell_mount *mount)
+{
+    auto_close int fd = sys_openat2(AT_FDCWD, mount->source, O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if (st.st_dev != mount->device || st.st_ino != mount->inode) {
+        errno = ESTALE;
+        return -1;
+    }
+    return mounts_clone(fd, "", true);
+}
+
+static int place_mount(int root_fd, const struct cell_mount *mount, int detached)
+{
+    const char *path = mount->destination + 1;
+    auto_close int own = mount->source ? clone_source(mount) : -1;
+    int tree = mount->source ? own : detached;
+    if (tree < 0 || make_parents(root_fd, path) < 0)
+        return -1;
+    if ((mount->directory ? mkdirat(root_fd, path, 0755) : make_file(root_fd, path, "")) && errno != EEXIST)
+        return -1;
+    if (mounts_restrict(tree, mount->writable ? NO_SETUID : READ_ONLY, true) < 0)
+        return -1;
+    return mounts_attach(tree, root_fd, path);
+}
+
+static int hide_in_proc(int root_fd)
+{
+    if (MUTANT(PROC_MASKS))
+        return 0;
+    auto_close int proc = openat(root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    auto_close int devices = openat(root_fd, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0 || devices < 0)
+        return -1;
+    for (unsigned i = 0; i < ARRAY_LEN(proc_read_only); i++) {
+        auto_close int tree = mounts_clone(proc, proc_read_only[i], true);
+        if (tree < 0 && errno == ENOENT)
+            continue;
+        if (tree < 0 || mounts_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                                        true) < 0 ||
+            mounts_attach(tree, proc, proc_read_only[i]) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(proc_hidden); i++) {
+        struct stat st;
+        if (fstatat(proc, proc_hidden[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        auto_close int null = mounts_clone(devices, "null", false);
+        if (null < 0 || mounts_attach(null, proc, proc_hidden[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int make_proc(int root_fd)
+{
+    auto_close int proc = mounts_new("proc", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (proc < 0 || mkdirat(root_fd, "proc", 0555) < 0)
+        return -1;
+    return mounts_attach(proc, root_fd, "proc");
+}
+
+static int make_system(int root_fd)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(system_entries); i++)
+        if (show_entry(root_fd, "/", "", system_entries[i]) < 0)
+            return -1;
+    if (MUTANT(MOUNTNS)) { /* as if the host's tree were visible */
+        static const char *const host_entries[] = {"var", "root", "run", "home", "srv"};
+        for (unsigned i = 0; i < ARRAY_LEN(host_entries); i++)
+            if (show_entry(root_fd, "/", "", host_entries[i]) < 0)
+                return -1;
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(links); i++)
+        if (symlinkat(links[i].target, root_fd, links[i].path) < 0 && errno != EEXIST && errno != ENOENT)
+            return -1;
+    return 0;
+}
+
+/* Steps into the new root and drops the old one: with both at the same place there is no directory to clean up. */
+static int enter_root(int root_fd)
+{
+    if (fchdir(root_fd) < 0 || sys_pivot_root(".", ".") < 0)
+        return -1;
+    return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
+}
+
+int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mount_fd_count, enum cell_step *step,
+               uint32_t *detail)
+{
+    static const char *const options[][2] = {{"size", "1m"}, {"nr_inodes", "1024"}, {"mode", "0755"}, {NULL, NULL}};
+    umask(0);
+    *step = STEP_PROPAGATION;
+    if (mounts_make_private() < 0)
+        return -1;
+    *step = STEP_ROOT;
+    auto_close int root_fd = mounts_new("tmpfs", options, NO_SETUID);
+    /* Over /proc, which every host has and which the sources below do not need. */
+    if (root_fd < 0 || mounts_attach(root_fd, AT_FDCWD, "/proc") < 0)
+        return -1;
+    *step = STEP_ETC;
+    if (make_etc(root_fd, setup->etc) < 0)
+        return -1;
+    *step = STEP_DEVICES;
+    if (make_devices(root_fd) < 0)
+        return -1;
+    *step = STEP_SYSTEM_FILES;
+    if (make_system(root_fd) < 0)
+        return -1;
+    *step = STEP_STORE;
+    auto_close int work = make_store(root_fd, setup, CELL_UID);
+    if (work < 0)
+        return -1;
+    *step = STEP_PROC;
+    if (make_proc(root_fd) < 0)
+        return -1;
+    *step = STEP_NETWORK_BUFFERS;
+    if (setup->namespaces & CLONE_NEWNET) {
+        auto_close int proc = openat(root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (proc < 0 || network_bound_buffers(proc, setup->tcp_buffer_bytes) < 0)
+            return -1;
+    }
+    *step = STEP_REQUEST_MOUNT;
+    for (uint32_t i = 0, next = 0; i < setup->mount_count; i++) {
+        *detail = i;
+        int detached = setup->mounts[i].source || next >= mount_fd_count ? -1 : mount_fds[next++];
+        if (place_mount(root_fd, &setup->mounts[i], detached) < 0)
+            return -1;
+    }
+    *step = STEP_PROC_MASKS;
+    if (hide_in_proc(root_fd) < 0)
+        return -1;
+    *step = STEP_ROOT;
+    if (mounts_restrict(root_fd, READ_ONLY, false) < 0)
+        return -1;
+    *step = STEP_PIVOT;
+    if (enter_root(root_fd) < 0)
+        return -1;
+    return take_fd(&work);
+}

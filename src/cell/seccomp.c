@@ -1,0 +1,31 @@
+/* The system call filter: the last restriction, installed from native code just before exec. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include "cell/mutant.h"
+#include "cell/policy.h"
+#include "cell/steps.h"
+#include "cell/sys.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+int seccomp_apply(int *listener)
+{
+    *listener = -1;
+    if (MUTANT(SECCOMP))
+        return 0;
+    struct sock_fprog heard = {.len = (unsigned short)policy_filter_length, .filter = (struct sock_filter *)policy_filter};
+    unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    *listener = sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, &heard);
+    if (*listener < 0 && errno == EINVAL) /* before 5.19: a signal may make a notification come twice */
+        *listener = sys_seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &heard);
+    if (*listener >= 0)
+        return 0;
+    /* EBUSY: somebody above already listens; EINVAL: no listeners in this kernel. Denials then go unreported. */
+    struct sock_fprog unheard = {.len = (unsigned short)policy_filter_unheard_length,
+                                 .filter = (struct sock_filter *)policy_filter_unheard};
+    return sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &unheard);
+}

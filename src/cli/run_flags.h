@@ -1,0 +1,23 @@
+/* The options of `cordon run`, read into a request. */
+#ifndef CLI_RUN_FLAGS_H
+#define CLI_RUN_FLAGS_H
+
+#include <cordon/request.h>
+#include <stdbool.h>
+
+#include "cli/options.h"
+
+struct run_flags {
+    cordon_request *request; /* owned; filled by the handlers as options come */
+    const char *language;    /* borrowed from argv, as everything below */
+    const char *code;
+    const char *output_dir;
+    bool has_stdin;
+    bool has_collect;
+    bool json;
+    bool quiet;
+};
+
+extern const struct usage run_usage;
+
+#endif

@@ -1,0 +1,136 @@
+/* Opening and closing an engine: the warden's process and the language catalogue. */
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "warden/protocol.h"
+
+/* A session of its own, so that a terminal's Ctrl-C reaches the caller only; default signals; no environment; no
+ * descriptor but its socket (those of the host that are not close-on-exec are closed by the file actions). */
+static int spawn_warden(const char *path, int socket, pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int code = posix_spawn_file_actions_init(&actions);
+    if (code)
+        return code;
+    code = posix_spawnattr_init(&attributes);
+    if (code) {
+        posix_spawn_file_actions_destroy(&actions);
+        return code;
+    }
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, socket, WARDEN_SOCKET);
+    posix_spawn_file_actions_addclosefrom_np(&actions, WARDEN_SOCKET + 1);
+    char *argv[] = {(char *)"cordon-warden", NULL}, *environment[] = {NULL};
+    code = posix_spawn(pid, path, &actions, &attributes, argv, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+static int start_warden(struct cordon_engine *engine, const char *path, cordon_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return error_sys(err, errno, "warden", "cannot make a socket");
+    auto_close int ours = pair[0], theirs = pair[1];
+    /* dup2 onto itself would leave close-on-exec set. */
+    auto_close int high = fcntl(theirs, F_DUPFD_CLOEXEC, 64);
+    if (high < 0)
+        return error_sys(err, errno, "warden", "cannot make a socket");
+    int code = spawn_warden(path, high, &engine->warden);
+    if (code)
+        return error_sys(err, code, "warden", "cannot start %s", path);
+    engine->warden_pidfd = (int)syscall(SYS_pidfd_open, engine->warden, 0);
+    engine->socket = take_fd(&ours);
+    return 0;
+}
+
+int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out, cordon_error *err)
+{
+    const cordon_engine_options defaults = CORDON_ENGINE_OPTIONS_INIT;
+    if (!options)
+        options = &defaults;
+    if (options->struct_size < sizeof defaults)
+        return error_set(err, CORDON_EINVAL, "engine", "struct_size of the options is %zu, expected %zu",
+                         options->struct_size, sizeof defaults);
+    struct cordon_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return error_nomem(err);
+    engine->socket = engine->warden_pidfd = -1;
+    pthread_mutex_init(&engine->versions_lock, NULL);
+    auto_free char *warden_path = NULL;
+    char **directories = NULL;
+    int code = places_warden(options->warden_path, &warden_path, err);
+    if (code == 0)
+        code = places_languages(options->languages_dir, &directories, err);
+    if (code == 0)
+        code = catalog_open((const char *const *)directories, &engine->catalog, err);
+    places_free(directories);
+    if (code == 0)
+        code = start_warden(engine, warden_path, err);
+    if (code < 0) {
+        cordon_engine_close(engine);
+        return code;
+    }
+    *out = engine;
+    return 0;
+}
+
+/* The warden leaves by itself when its socket closes; it is killed if it does not. */
+static void stop_warden(struct cordon_engine *engine)
+{
+    cleanup_close(&engine->socket);
+    if (engine->warden <= 0)
+        return;
+    struct pollfd gone = {.fd = engine->warden_pidfd, .events = POLLIN};
+    if (engine->warden_pidfd >= 0 && poll(&gone, 1, 5000) == 0)
+        syscall(SYS_pidfd_send_signal, engine->warden_pidfd, SIGKILL, NULL, 0);
+    /* A host that reaps every child may have been first. */
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)engine->warden, &info, WEXITED) < 0 && errno == EINTR)
+        ;
+    cleanup_close(&engine->warden_pidfd);
+}
+
+void cordon_engine_close(cordon_engine *engine)
+{
+    if (!engine)
+        return;
+    stop_warden(engine);
+    catalog_close(engine->catalog);
+    versions_free(engine);
+    pthread_mutex_destroy(&engine->versions_lock);
+    free(engine);
+}
+
+void cordon_free(void *memory)
+{
+    free(memory);
+}
+
+const char *cordon_version(void)
+{
+    return CORDON_VERSION;
+}

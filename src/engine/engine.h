@@ -1,0 +1,34 @@
+/* The inside of a cordon_engine, shared by the files of this folder. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <cordon/engine.h>
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "lang/catalog.h"
+
+struct cordon_engine {
+    int socket; /* orders go out; SEQPACKET keeps threads apart */
+    pid_t warden;
+    int warden_pidfd;
+    struct catalog *catalog;
+    pthread_mutex_t versions_lock;
+    struct version *versions;
+};
+
+/* places.c: where the project's own files are. */
+int places_warden(const char *given, char **path, cordon_error *err);
+/* NULL-terminated list, freed with places_free(). */
+int places_languages(const char *given, char ***directories, cordon_error *err);
+void places_free(char **directories);
+
+/* version.c: the version a language's runtime prints, from a cache keyed by the runtime's file, or from a run of it in
+ * a cell. NULL when it cannot be told. Owned by the engine. */
+const char *version_of(struct cordon_engine *engine, const struct manifest *manifest);
+void versions_free(struct cordon_engine *engine);
+
+/* The first candidate that exists in the environment, or NULL. */
+const char *environment_find(char *const *candidates);
+
+#endif

@@ -1,0 +1,353 @@
+/* Owns the pipes to a cell and the conversation with the warden about it. */
+#include "engine/exchange.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "cell/report.h"
+#include "engine/engine.h"
+
+#define CHUNK      65536
+#define VALUE_MAX  (256 << 10)
+/* After the end no more than a full pipe can be waiting. */
+#define DRAIN_MAX  (2 << 20)
+
+static int watch(struct exchange *exchange, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    return epoll_ctl(exchange->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void unwatch_close(struct exchange *exchange, int *fd)
+{
+    if (*fd < 0)
+        return;
+    epoll_ctl(exchange->epoll, EPOLL_CTL_DEL, *fd, NULL);
+    close(*fd);
+    *fd = -1;
+}
+
+/* A pipe whose far end the cell's user may reopen through /dev/stdout, whoever that is on the host. */
+static int open_pipe(int *near, int *far, bool far_reads)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    *near = ends[far_reads ? 1 : 0];
+    *far = ends[far_reads ? 0 : 1];
+    if (fchmod(*far, 0666) < 0)
+        return -1;
+    return fd_set_nonblocking(*near, true);
+}
+
+static void stop_stdin_source(struct exchange *exchange)
+{
+    if (exchange->stdin_source >= 0 && exchange->stdin_pollable)
+        epoll_ctl(exchange->epoll, EPOLL_CTL_DEL, exchange->stdin_source, NULL);
+    if (exchange->stdin_source >= 0)
+        close(exchange->stdin_source);
+    exchange->stdin_source = -1;
+}
+
+static void want_stdin_room(struct exchange *exchange, bool want)
+{
+    struct epoll_event event = {.events = want ? EPOLLOUT : 0, .data.fd = exchange->stdin_write};
+    epoll_ctl(exchange->epoll, EPOLL_CTL_MOD, exchange->stdin_write, &event);
+}
+
+static void want_stdin_source(struct exchange *exchange, bool want)
+{
+    struct epoll_event event = {.events = want ? EPOLLIN : 0, .data.fd = exchange->stdin_source};
+    if (exchange->stdin_pollable)
+        epoll_ctl(exchange->epoll, EPOLL_CTL_MOD, exchange->stdin_source, &event);
+}
+
+/* The program sees end of file. The read end goes with it: whoever keeps it open keeps the pipe alive. */
+static void end_stdin(struct exchange *exchange)
+{
+    stop_stdin_source(exchange);
+    unwatch_close(exchange, &exchange->stdin_write);
+    cleanup_close(&exchange->stdin_read);
+    exchange->stdin_read = -1;
+}
+
+/* Moves what can be moved: from the source into the buffer, from the buffer into the pipe. */
+static void feed_stdin(struct exchange *exchange, bool source_ready)
+{
+    while (exchange->stdin_write >= 0) {
+        if (!exchange->stdin_left) {
+            if (exchange->stdin_source < 0) {
+                end_stdin(exchange);
+                return;
+            }
+            if (exchange->stdin_pollable && !source_ready) {
+                want_stdin_room(exchange, false);
+                want_stdin_source(exchange, true);
+                return;
+            }
+            source_ready = false;
+            ssize_t n = read(exchange->stdin_source, exchange->stdin_buffer, CHUNK);
+            if (n < 0 && (errno == EINTR || errno == EAGAIN))
+                return;
+            if (n <= 0) {
+                end_stdin(exchange);
+                return;
+            }
+            exchange->stdin_at = exchange->stdin_buffer;
+            exchange->stdin_left = (size_t)n;
+        }
+        ssize_t n = write(exchange->stdin_write, exchange->stdin_at, exchange->stdin_left);
+        if (n < 0) {
+            want_stdin_source(exchange, false);
+            want_stdin_room(exchange, true);
+            return;
+        }
+        exchange->stdin_at += n;
+        exchange->stdin_left -= (size_t)n;
+    }
+}
+
+static int open_stdin(struct exchange *exchange, const struct exchange_input *input)
+{
+    exchange->stdin_at = input->stdin_bytes;
+    exchange->stdin_left = input->stdin_bytes ? input->stdin_length : 0;
+    if (watch(exchange, exchange->stdin_write, 0) < 0)
+        return -1;
+    if (input->stdin_bytes || input->stdin_fd < 0)
+        return 0;
+    exchange->stdin_buffer = malloc(CHUNK);
+    exchange->stdin_source = fcntl(input->stdin_fd, F_DUPFD_CLOEXEC, 3);
+    if (!exchange->stdin_buffer || exchange->stdin_source < 0)
+        return -1;
+    exchange->stdin_pollable = watch(exchange, exchange->stdin_source, EPOLLIN) == 0;
+    return exchange->stdin_pollable || errno == EPERM ? 0 : -1; /* EPERM: a regular file, always ready */
+}
+
+/* The far ends live only until the order is sent. */
+struct far_ends {
+    int out[2], value, run;
+};
+
+static int open_pipes(struct exchange *exchange, const struct exchange_input *input, struct far_ends *far)
+{
+    for (int i = 0; i < 2; i++)
+        if (open_pipe(&exchange->streams[i].fd, &far->out[i], false) < 0 ||
+            watch(exchange, exchange->streams[i].fd, EPOLLIN) < 0)
+            return -1;
+    if (input->plan->value_pipe && (open_pipe(&exchange->value_fd, &far->value, false) < 0 ||
+                                    watch(exchange, exchange->value_fd, EPOLLIN) < 0))
+        return -1;
+    if (open_pipe(&exchange->stdin_write, &exchange->stdin_read, true) < 0 || open_stdin(exchange, input) < 0)
+        return -1;
+    int talk[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, talk) < 0)
+        return -1;
+    exchange->talk = talk[0];
+    far->run = talk[1];
+    return watch(exchange, exchange->talk, EPOLLIN);
+}
+
+static int send_order(struct cordon_engine *engine, const struct exchange *exchange, const struct exchange_input *input,
+                      const struct far_ends *far, int plan_fd)
+{
+    int fds[FD_MESSAGE_MAX] = {
+        [ORDER_PLAN] = plan_fd,        [ORDER_RUN] = far->run,        [ORDER_STDIN] = exchange->stdin_read,
+        [ORDER_STDOUT] = far->out[0], [ORDER_STDERR] = far->out[1],
+    };
+    size_t count = ORDER_VALUE;
+    if (input->plan->value_pipe)
+        fds[count++] = far->value;
+    for (size_t i = 0; i < input->plan->mount_count; i++)
+        fds[count++] = input->mount_fds[i];
+    struct order order = {
+        .size = sizeof order, .has_value = input->plan->value_pipe, .accepted_us = exchange->sent_us};
+    return fd_send(engine->socket, &order, sizeof order, fds, count);
+}
+
+int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                   const struct exchange_input *input, cordon_error *err)
+{
+    *exchange = (struct exchange){.epoll = epoll,
+                                  .talk = -1,
+                                  .streams = {{.fd = -1}, {.fd = -1}},
+                                  .value_fd = -1,
+                                  .stdin_read = -1,
+                                  .stdin_write = -1,
+                                  .stdin_source = -1,
+                                  .work_fd = -1,
+                                  .sent_us = clock_us(),
+                                  .stop_on_output_limit = input->stop_on_output_limit,
+                                  .on_output = input->on_output,
+                                  .context = input->context};
+    for (int i = 0; i < 2; i++)
+        capture_init(&exchange->streams[i].capture, input->output_cap);
+    auto_close int plan_fd = -1;
+    int code = plan_write(input->plan, &plan_fd, err);
+    if (code < 0)
+        return code;
+    struct far_ends far = {{-1, -1}, -1, -1};
+    if (open_pipes(exchange, input, &far) < 0)
+        code = error_sys(err, errno, "pipes", "cannot connect the program's standard streams");
+    else if (send_order(engine, exchange, input, &far, plan_fd) < 0)
+        code = errno == EPIPE || errno == ECONNRESET
+                   ? error_set(err, CORDON_EGONE, "warden", "the warden has ended")
+                   : error_sys(err, errno, "warden", "cannot send the order to the warden");
+    int ends[] = {far.out[0], far.out[1], far.value, far.run};
+    for (unsigned i = 0; i < ARRAY_LEN(ends); i++)
+        cleanup_close(&ends[i]);
+    if (code < 0) {
+        exchange_close(exchange);
+        return code;
+    }
+    feed_stdin(exchange, false);
+    return 0;
+}
+
+static void take_output(struct exchange *exchange, int index, size_t most)
+{
+    struct exchange_stream *stream = &exchange->streams[index];
+    char bytes[CHUNK];
+    for (size_t taken = 0; stream->fd >= 0 && taken < most;) {
+        ssize_t n = read(stream->fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return;
+        if (n == 0) {
+            unwatch_close(exchange, &stream->fd);
+            return;
+        }
+        taken += (size_t)n;
+        size_t live = capture_feed(&stream->capture, bytes, (size_t)n);
+        if (live && exchange->on_output)
+            exchange->on_output(exchange->context, index + 1, bytes, live);
+    }
+    if (exchange->stop_on_output_limit && !exchange->stop_sent && capture_truncated(&stream->capture)) {
+        exchange->stop_sent = true;
+        exchange_command(exchange, COMMAND_OUTPUT_LIMIT);
+    }
+}
+
+static void take_value(struct exchange *exchange)
+{
+    char bytes[8192];
+    for (;;) {
+        ssize_t n = exchange->value_fd < 0 ? 0 : read(exchange->value_fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return;
+        if (n == 0) {
+            unwatch_close(exchange, &exchange->value_fd);
+            return;
+        }
+        if (exchange->value.length + (size_t)n <= VALUE_MAX)
+            buf_append(&exchange->value, bytes, (size_t)n);
+    }
+}
+
+static void finish(struct exchange *exchange, enum exchange_state state)
+{
+    exchange->state = state;
+    for (int i = 0; i < 2; i++)
+        take_output(exchange, i, DRAIN_MAX);
+    take_value(exchange);
+}
+
+static void take_event(struct exchange *exchange)
+{
+    union {
+        uint32_t type;
+        struct event_failed failed;
+        struct event_ended ended;
+    } event;
+    int fd = -1;
+    size_t fd_count = 0;
+    ssize_t n = fd_receive(exchange->talk, &event, sizeof event, &fd, 1, &fd_count);
+    if (n >= (ssize_t)sizeof(uint32_t) && event.type == EVENT_STARTED)
+        exchange->started = true;
+    else if (n == sizeof event.failed && event.type == EVENT_FAILED) {
+        exchange->failed = event.failed;
+        finish(exchange, EXCHANGE_FAILED);
+    } else if (n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED) {
+        memcpy(&exchange->ended, &event.ended, (size_t)n);
+        exchange->work_fd = fd_count ? fd : -1;
+        finish(exchange, EXCHANGE_ENDED);
+    } else
+        finish(exchange, EXCHANGE_GONE);
+}
+
+enum exchange_state exchange_dispatch(struct exchange *exchange)
+{
+    struct epoll_event events[8];
+    int count = epoll_wait(exchange->epoll, events, 8, 0);
+    bool talked = false;
+    for (int i = 0; i < count; i++) {
+        int fd = events[i].data.fd;
+        if (fd == exchange->talk)
+            talked = true; /* last, so that output which came first is taken first */
+        else if (fd == exchange->streams[0].fd)
+            take_output(exchange, 0, CHUNK * 4);
+        else if (fd == exchange->streams[1].fd)
+            take_output(exchange, 1, CHUNK * 4);
+        else if (fd == exchange->value_fd)
+            take_value(exchange);
+        else if (fd == exchange->stdin_source || fd == exchange->stdin_write)
+            feed_stdin(exchange, fd == exchange->stdin_source);
+    }
+    if (talked && exchange->state == EXCHANGE_RUNNING)
+        take_event(exchange);
+    return exchange->state;
+}
+
+void exchange_command(struct exchange *exchange, uint32_t command)
+{
+    if (exchange->talk >= 0)
+        send(exchange->talk, &command, sizeof command, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void exchange_close(struct exchange *exchange)
+{
+    end_stdin(exchange);
+    unwatch_close(exchange, &exchange->talk);
+    for (int i = 0; i < 2; i++) {
+        unwatch_close(exchange, &exchange->streams[i].fd);
+        capture_free(&exchange->streams[i].capture);
+    }
+    unwatch_close(exchange, &exchange->value_fd);
+    buf_free(&exchange->value);
+    free(exchange->stdin_buffer);
+    exchange->stdin_buffer = NULL;
+    cleanup_close(&exchange->work_fd);
+    exchange->work_fd = -1;
+}
+
+int exchange_run(struct exchange *exchange, struct cordon_engine *engine, const struct exchange_input *input,
+                 cordon_error *err)
+{
+    auto_close int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0)
+        return error_sys(err, errno, "epoll", "cannot wait for the cell");
+    int code = exchange_start(exchange, engine, epoll, input, err);
+    if (code < 0)
+        return code;
+    while (exchange_dispatch(exchange) == EXCHANGE_RUNNING) {
+        struct pollfd ready = {.fd = epoll, .events = POLLIN};
+        poll(&ready, 1, -1);
+    }
+    if (exchange->state == EXCHANGE_ENDED)
+        return 0;
+    code = exchange_error(exchange, input->plan, err);
+    exchange_close(exchange);
+    return code;
+}

@@ -1,0 +1,71 @@
+/* One cell as the library sees it: an order to the warden, three or four pipes, and the events that come back. Used for
+ * the program, its compile step, version probes and doctor alike. Never blocks except where it says so. */
+#ifndef ENGINE_EXCHANGE_H
+#define ENGINE_EXCHANGE_H
+
+#include <cordon/error.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "output/capture.h"
+#include "plan/plan.h"
+#include "warden/protocol.h"
+
+struct cordon_engine;
+
+enum exchange_state { EXCHANGE_RUNNING, EXCHANGE_ENDED, EXCHANGE_FAILED, EXCHANGE_GONE };
+
+struct exchange_input {
+    const struct plan_source *plan;
+    const int *mount_fds; /* one for each mount of the plan; borrowed */
+    size_t output_cap;
+    bool stop_on_output_limit;
+    const char *stdin_bytes; /* NULL: from stdin_fd, or empty */
+    size_t stdin_length;
+    int stdin_fd;
+    void (*on_output)(void *context, int stream, const void *bytes, size_t length);
+    void *context;
+};
+
+struct exchange {
+    enum exchange_state state;
+    int epoll; /* borrowed from the run */
+    int talk;
+    struct exchange_stream {
+        int fd;
+        struct capture capture;
+    } streams[2];
+    int value_fd;
+    struct buf value;
+    int stdin_read, stdin_write; /* both kept: a program that closes its end must not raise SIGPIPE in the host */
+    int stdin_source;            /* descriptor being passed on, or -1 */
+    bool stdin_pollable;
+    const char *stdin_at; /* bytes still to be written */
+    size_t stdin_left;
+    char *stdin_buffer;
+    bool stop_on_output_limit, stop_sent;
+    void (*on_output)(void *context, int stream, const void *bytes, size_t length);
+    void *context;
+    bool started;
+    struct event_failed failed;
+    struct event_ended ended;
+    int work_fd;       /* the cell's work directory, once it ended */
+    uint64_t sent_us;
+};
+
+/* On failure nothing is left open. */
+int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                   const struct exchange_input *input, cordon_error *err);
+/* Handles whatever is ready; the new state. */
+enum exchange_state exchange_dispatch(struct exchange *exchange);
+void exchange_command(struct exchange *exchange, uint32_t command);
+/* The failure as an error for the caller. `files` names what the plan wrote, for errors about one of them. */
+int exchange_error(const struct exchange *exchange, const struct plan_source *plan, cordon_error *err);
+void exchange_close(struct exchange *exchange);
+
+/* Runs a plan to its end in the calling thread. */
+int exchange_run(struct exchange *exchange, struct cordon_engine *engine, const struct exchange_input *input,
+                 cordon_error *err);
+
+#endif

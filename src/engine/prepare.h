@@ -1,0 +1,36 @@
+/* From a request to what a cell needs: which language, which command, which files, which mounts. */
+#ifndef ENGINE_PREPARE_H
+#define ENGINE_PREPARE_H
+
+#include "engine/engine.h"
+#include "output/collect.h"
+#include "plan/plan.h"
+#include "plan/request.h"
+
+struct prepared {
+    const cordon_request *request; /* borrowed */
+    const struct manifest *manifest;
+    const char *entry;
+    struct limits limits, compile_limits;
+    int mount_fds[PLAN_MOUNT_MAX];
+    struct plan_mount mounts[PLAN_MOUNT_MAX];
+    char **sources; /* NULL-terminated, items borrowed */
+};
+
+int prepare(struct cordon_engine *engine, const cordon_request *request, struct prepared *prepared, cordon_error *err);
+void prepared_free(struct prepared *prepared);
+
+/* One step of it. `made`: what the compile step left, or NULL. The plan borrows from prepared, step and made. */
+struct prepared_step {
+    struct command command;
+    struct plan_file *files;
+    int *file_fds;
+    char **etc; /* NULL-terminated, items borrowed */
+    struct plan_source plan;
+};
+
+int prepare_step(const struct prepared *prepared, bool compile, const struct collected *made,
+                 struct prepared_step *step, cordon_error *err);
+void prepared_step_free(struct prepared_step *step);
+
+#endif

@@ -1,0 +1,117 @@
+/* Reading and freeing results. */
+#include "engine/result.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    int process_exit; /* -1: the program's own code; -2: 128 + signal */
+} statuses[] = {
+    [CORDON_STATUS_OK] = {"ok", -1},
+    [CORDON_STATUS_NONZERO_EXIT] = {"nonzero_exit", -1},
+    [CORDON_STATUS_SIGNALED] = {"signaled", -2},
+    [CORDON_STATUS_WALL_LIMIT] = {"wall_limit", 124},
+    [CORDON_STATUS_CPU_LIMIT] = {"cpu_limit", 124},
+    [CORDON_STATUS_MEMORY_LIMIT] = {"memory_limit", 137},
+    [CORDON_STATUS_PROCESS_LIMIT] = {"process_limit", -1},
+    [CORDON_STATUS_DISK_LIMIT] = {"disk_limit", -1},
+    [CORDON_STATUS_OUTPUT_LIMIT] = {"output_limit", 124},
+    [CORDON_STATUS_DENIED] = {"denied", 126},
+    [CORDON_STATUS_COMPILE_ERROR] = {"compile_error", 1},
+    [CORDON_STATUS_REJECTED] = {"rejected", 2},
+    [CORDON_STATUS_CANCELLED] = {"cancelled", 130},
+    [CORDON_STATUS_INTERNAL_ERROR] = {"internal_error", 125},
+};
+
+cordon_status cordon_result_status(const cordon_result *result)
+{
+    return result->program.status;
+}
+
+const char *cordon_status_name(cordon_status status)
+{
+    return (unsigned)status < sizeof statuses / sizeof *statuses ? statuses[status].name : "unknown";
+}
+
+int cordon_result_exit_code(const cordon_result *result)
+{
+    return result->program.exit_code;
+}
+
+int cordon_result_signal(const cordon_result *result)
+{
+    return result->program.signal;
+}
+
+int cordon_result_process_exit_code(const cordon_result *result)
+{
+    int code = statuses[result->program.status].process_exit;
+    if (code >= 0)
+        return code;
+    return result->program.signal ? 128 + result->program.signal : result->program.exit_code;
+}
+
+static const char *output(const cordon_result *result, int index, size_t *length)
+{
+    if (length)
+        *length = result->program.out_length[index];
+    return result->program.out[index] ? result->program.out[index] : "";
+}
+
+const char *cordon_result_stdout(const cordon_result *result, size_t *length)
+{
+    return output(result, 0, length);
+}
+
+const char *cordon_result_stderr(const cordon_result *result, size_t *length)
+{
+    return output(result, 1, length);
+}
+
+bool cordon_result_cut(const cordon_result *result, int stream, size_t *offset)
+{
+    if ((stream != 1 && stream != 2) || !result->program.truncated[stream - 1])
+        return false;
+    *offset = result->program.cut_at[stream - 1];
+    return true;
+}
+
+const char *cordon_result_reason(const cordon_result *result)
+{
+    return result->reason;
+}
+
+uint64_t cordon_result_wall_us(const cordon_result *result)
+{
+    return result->program.usage.wall_us;
+}
+
+void outcome_free(struct outcome *outcome)
+{
+    free(outcome->out[0]);
+    free(outcome->out[1]);
+    free(outcome->denials);
+}
+
+void cordon_result_free(cordon_result *result)
+{
+    if (!result)
+        return;
+    outcome_free(&result->program);
+    if (result->compile)
+        outcome_free(result->compile);
+    free(result->compile);
+    for (size_t i = 0; i < result->file_count; i++) {
+        free(result->files[i].path);
+        free(result->files[i].content);
+    }
+    free(result->files);
+    explanation_free(&result->error);
+    free(result->language);
+    free(result->language_version);
+    free(result->value);
+    free(result->reason);
+    free(result->json);
+    free(result);
+}

@@ -1,0 +1,57 @@
+/* The inside of a cordon_result. */
+#ifndef ENGINE_RESULT_H
+#define ENGINE_RESULT_H
+
+#include <cordon/result.h>
+#include <stdint.h>
+
+#include "engine/prepare.h"
+#include "explain/explain.h"
+#include "warden/protocol.h"
+
+/* One step's outcome: the program's, or the compile step's. */
+struct outcome {
+    cordon_status status;
+    int exit_code, signal;
+    uint32_t hits, controls, cgroup, uid;
+    struct usage usage;
+    uint64_t start_us, run_us, finish_us;
+    char *out[2];
+    size_t out_length[2], out_total[2], cut_at[2];
+    bool truncated[2];
+    struct denial *denials;
+    size_t denial_count;
+    struct limits limits;
+};
+
+struct result_file {
+    char *path;
+    char *content;
+    size_t size;
+    char sha256[65];
+};
+
+struct cordon_result {
+    char id[33];
+    char *language, *language_version;
+    char code_sha256[65];
+    char created_at[32];
+    struct outcome program;
+    struct outcome *compile; /* NULL: no compile step */
+    char *value;             /* JSON text, or NULL */
+    char *reason;
+    struct explanation error;
+    bool has_error;
+    bool base64_output;
+    struct result_file *files;
+    size_t file_count;
+    char *json;
+};
+
+void outcome_free(struct outcome *outcome);
+/* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
+char *reason_text(const struct outcome *outcome, const char *step);
+/* Lower-case hex of the SHA-256 of the bytes. */
+void sha256_hex(const void *bytes, size_t length, char hex[65]);
+
+#endif

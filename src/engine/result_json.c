@@ -1,0 +1,198 @@
+/* The result as JSON: the one shape that command line, API and ledger share. */
+#include <jansson.h>
+#include <sha256.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/control.h"
+#include "engine/result.h"
+#include "output/utf8.h"
+
+void sha256_hex(const void *bytes, size_t length, char hex[65])
+{
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, bytes, length);
+    SHA256End(&context, hex);
+}
+
+/* Whatever bytes: invalid UTF-8 becomes U+FFFD. */
+static json_t *text_json(const char *bytes, size_t length)
+{
+    size_t repaired_length;
+    auto_free char *repaired = utf8_repair(bytes, length, &repaired_length);
+    return repaired ? json_stringn(repaired, repaired_length) : NULL;
+}
+
+static json_t *string_or_null(const char *text)
+{
+    return text ? text_json(text, strlen(text)) : json_null();
+}
+
+static json_t *base64_json(const char *bytes, size_t length)
+{
+    size_t encoded_length;
+    auto_free char *encoded = base64_encode(bytes, length, &encoded_length);
+    return encoded ? json_stringn(encoded, encoded_length) : NULL;
+}
+
+static json_t *output_json(const struct outcome *outcome, int stream, bool base64)
+{
+    const char *bytes = outcome->out[stream] ? outcome->out[stream] : "";
+    return base64 ? base64_json(bytes, outcome->out_length[stream]) : text_json(bytes, outcome->out_length[stream]);
+}
+
+static json_t *milliseconds(uint64_t us)
+{
+    return json_real((double)us / 1000);
+}
+
+static json_t *usage_json(const struct outcome *outcome)
+{
+    const struct usage *usage = &outcome->usage;
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms", milliseconds(usage->wall_us),
+                     "cpu_user_ms", milliseconds(usage->cpu_user_us), "cpu_system_ms",
+                     milliseconds(usage->cpu_system_us), "memory_peak_bytes", (json_int_t)usage->memory_peak_bytes,
+                     "processes_peak", (json_int_t)usage->processes_peak, "disk_bytes", (json_int_t)usage->disk_bytes,
+                     "inodes", (json_int_t)usage->inodes, "stdout_bytes", (json_int_t)outcome->out_total[0],
+                     "stderr_bytes", (json_int_t)outcome->out_total[1]);
+}
+
+static json_t *limits_json(const struct limits *limits)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        int64_t value = limits->value[i];
+        json_t *item = value == LIMIT_UNLIMITED    ? json_string("unlimited")
+                       : limit_kind(i) == LIMIT_KIND_SHARE ? json_real((double)value / 1000)
+                                                           : json_integer(value);
+        json_object_set_new(object, limit_name(i), item);
+    }
+    return object;
+}
+
+static json_t *enforced_json(const struct outcome *outcome)
+{
+    static const char *const kinds[] = {"none", "v1", "v2"};
+    json_t *controls = json_object();
+    for (int i = 0; i < CONTROL_COUNT; i++)
+        json_object_set_new(controls, control_name(i),
+                            i == CONTROL_CGROUP ? json_string(kinds[outcome->cgroup])
+                                                : json_boolean(outcome->controls & CONTROL_BIT(i)));
+    bool group = outcome->cgroup != CGROUP_NONE;
+    return json_pack("{s:s, s:o, s:s, s:b, s:s, s:s}", "isolation", "container", "controls", controls, "network",
+                     "none", "warm", 0, "memory", group ? "group" : "per-process, sampled", "cpu",
+                     group ? "group" : "per-process, sampled");
+}
+
+static json_t *denials_json(const struct outcome *outcome)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < outcome->denial_count; i++) {
+        const struct denial *denial = &outcome->denials[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s}", "kind", denial->kind, "what", denial->what,
+                                              "count", (json_int_t)denial->count, "hint", denial->hint));
+    }
+    return list;
+}
+
+static json_t *error_json(const cordon_result *result)
+{
+    const struct explanation *error = &result->error;
+    if (!result->has_error)
+        return json_null();
+    json_t *object = json_object();
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"type", error->type},         {"category", error->category}, {"message", error->message},
+                 {"file", error->file},         {"snippet", error->snippet},   {"traceback", error->traceback},
+                 {"hint", error->hint}};
+    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+        json_object_set_new(object, texts[i].name, string_or_null(texts[i].text));
+    json_object_set_new(object, "line", error->line ? json_integer(error->line) : json_null());
+    json_object_set_new(object, "column", error->column ? json_integer(error->column) : json_null());
+    return object;
+}
+
+static json_t *files_json(const cordon_result *result)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < result->file_count; i++) {
+        const struct result_file *file = &result->files[i];
+        json_t *object = json_pack("{s:o, s:I, s:s}", "path", text_json(file->path, strlen(file->path)), "size",
+                                   (json_int_t)file->size, "sha256", file->sha256);
+        if (utf8_valid(file->content, file->size))
+            json_object_set_new(object, "content", json_stringn(file->content, file->size));
+        else
+            json_object_set_new(object, "content_base64", base64_json(file->content, file->size));
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static void add_outcome(json_t *object, const struct outcome *outcome, bool base64)
+{
+    json_object_set_new(object, "status", json_string(cordon_status_name(outcome->status)));
+    json_object_set_new(object, "success", json_boolean(outcome->status == CORDON_STATUS_OK));
+    json_object_set_new(object, "exit_code", outcome->exit_code >= 0 ? json_integer(outcome->exit_code) : json_null());
+    json_object_set_new(object, "signal", outcome->signal ? json_integer(outcome->signal) : json_null());
+    json_object_set_new(object, "stdout", output_json(outcome, 0, base64));
+    json_object_set_new(object, "stderr", output_json(outcome, 1, base64));
+    json_object_set_new(object, "stdout_truncated", json_boolean(outcome->truncated[0]));
+    json_object_set_new(object, "stderr_truncated", json_boolean(outcome->truncated[1]));
+}
+
+static void add_measures(json_t *object, const struct outcome *outcome)
+{
+    json_object_set_new(object, "usage", usage_json(outcome));
+    json_object_set_new(object, "timing",
+                        json_pack("{s:i, s:I, s:I, s:I}", "queue_us", 0, "start_us", (json_int_t)outcome->start_us,
+                                  "run_us", (json_int_t)outcome->run_us, "finish_us", (json_int_t)outcome->finish_us));
+    json_object_set_new(object, "limits", limits_json(&outcome->limits));
+    json_object_set_new(object, "enforced", enforced_json(outcome));
+    json_object_set_new(object, "denials", denials_json(outcome));
+}
+
+static json_t *compile_json(const cordon_result *result)
+{
+    if (!result->compile)
+        return json_null();
+    json_t *object = json_object();
+    add_outcome(object, result->compile, result->base64_output);
+    add_measures(object, result->compile);
+    return object;
+}
+
+/* The program wrote it, so it may be anything; only JSON is passed on. */
+static json_t *value_json(const char *value)
+{
+    json_t *parsed = value ? json_loads(value, JSON_DECODE_ANY, NULL) : NULL;
+    return parsed ? parsed : json_null();
+}
+
+const char *cordon_result_json(cordon_result *result)
+{
+    if (result->json)
+        return result->json;
+    json_t *object = json_object();
+    json_object_set_new(object, "id", json_string(result->id));
+    json_object_set_new(object, "state", json_string("done"));
+    json_object_set_new(object, "language", json_string(result->language));
+    json_object_set_new(object, "language_version", string_or_null(result->language_version));
+    json_object_set_new(object, "environment", json_string("host"));
+    json_object_set_new(object, "code_sha256", json_string(result->code_sha256));
+    json_object_set_new(object, "created_at", json_string(result->created_at));
+    add_outcome(object, &result->program, result->base64_output);
+    json_object_set_new(object, "value", value_json(result->value));
+    json_object_set_new(object, "compile", compile_json(result));
+    json_object_set_new(object, "reason", string_or_null(result->reason));
+    json_object_set_new(object, "error", error_json(result));
+    add_measures(object, &result->program);
+    json_object_set_new(object, "redactions", json_array());
+    json_object_set_new(object, "files", files_json(result));
+    json_object_set_new(object, "tests", json_null());
+    result->json = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return result->json;
+}

@@ -1,0 +1,416 @@
+/* A run: the compile step if the language has one, then the program, then the result. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cordon/run.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "engine/exchange.h"
+#include "engine/result.h"
+
+enum stage { STAGE_COMPILE, STAGE_PROGRAM, STAGE_DONE };
+
+struct cordon_run {
+    struct cordon_engine *engine;
+    cordon_run_options options;
+    struct prepared prepared;
+    enum stage stage;
+    struct prepared_step step;
+    struct exchange exchange;
+    struct collected made; /* what the compile step left */
+    int epoll;
+    int cancel; /* eventfd, so that any thread or signal handler may ask */
+    bool cancelled;
+    struct cordon_result *result;
+    cordon_error failure;
+};
+
+/* As if nothing had been read: the program's source by the name in one of its messages. */
+static const char *find_source(void *context, const char *file, size_t *length)
+{
+    const struct prepared *prepared = context;
+    const cordon_request *request = prepared->request;
+    if (!strncmp(file, "/work/", 6))
+        file += 6;
+    if (!strncmp(file, "./", 2))
+        file += 2;
+    if (request->has_code && !strcmp(file, prepared->manifest->file)) {
+        *length = request->code.length;
+        return request->code.data;
+    }
+    for (size_t i = 0; i < request->file_count; i++)
+        if (!strcmp(request->files[i].path, file)) {
+            *length = request->files[i].content.length;
+            return request->files[i].content.data;
+        }
+    return NULL;
+}
+
+static int start_stage(cordon_run *run, cordon_error *err)
+{
+    bool compile = run->stage == STAGE_COMPILE;
+    const cordon_request *request = run->prepared.request;
+    int code = prepare_step(&run->prepared, compile, compile ? NULL : &run->made, &run->step, err);
+    if (code < 0)
+        return code;
+    int64_t cap = run->step.plan.limits->value[LIMIT_OUTPUT_BYTES];
+    struct exchange_input input = {.plan = &run->step.plan,
+                                   .mount_fds = run->prepared.mount_fds,
+                                   .output_cap = cap == LIMIT_UNLIMITED ? SIZE_MAX : (size_t)cap,
+                                   .stdin_fd = -1};
+    if (!compile) {
+        input.stop_on_output_limit = request->stop_on_output_limit;
+        input.on_output = run->options.on_output;
+        input.context = run->options.context;
+        input.stdin_fd = run->options.stdin_fd;
+        if (request->has_stdin) {
+            input.stdin_bytes = request->stdin_bytes.data ? request->stdin_bytes.data : "";
+            input.stdin_length = request->stdin_bytes.length;
+        }
+    }
+    code = exchange_start(&run->exchange, run->engine, run->epoll, &input, err);
+    if (code < 0)
+        prepared_step_free(&run->step);
+    else if (run->cancelled)
+        exchange_command(&run->exchange, COMMAND_CANCEL);
+    return code;
+}
+
+static void end_stage(cordon_run *run)
+{
+    exchange_close(&run->exchange);
+    prepared_step_free(&run->step);
+}
+
+static int take_denials(const struct event_ended *ended, struct outcome *outcome)
+{
+    outcome->denials = calloc(ended->denial_count + 1, sizeof *outcome->denials);
+    if (!outcome->denials)
+        return -1;
+    outcome->denial_count = ended->denial_count;
+    for (uint32_t i = 0; i < ended->denial_count; i++) {
+        struct denial *denial = &outcome->denials[i];
+        snprintf(denial->kind, sizeof denial->kind, "%s", ended->denials[i].kind);
+        snprintf(denial->what, sizeof denial->what, "%s", ended->denials[i].what);
+        snprintf(denial->hint, sizeof denial->hint, "%s",
+                 *ended->denials[i].hint ? ended->denials[i].hint : explain_denied_call(denial->what));
+        denial->count = ended->denials[i].count;
+    }
+    return 0;
+}
+
+static int take_outcome(cordon_run *run, struct outcome *outcome)
+{
+    const struct event_ended *ended = &run->exchange.ended;
+    *outcome = (struct outcome){.status = (cordon_status)ended->status,
+                                .exit_code = ended->exit_code,
+                                .signal = ended->signal,
+                                .hits = ended->hits,
+                                .controls = ended->controls,
+                                .cgroup = ended->cgroup,
+                                .uid = ended->uid,
+                                .usage = ended->usage,
+                                .start_us = ended->start_us,
+                                .run_us = ended->run_us,
+                                .limits = *run->step.plan.limits};
+    for (int i = 0; i < 2; i++) {
+        const struct capture *capture = &run->exchange.streams[i].capture;
+        outcome->out[i] = capture_text(capture, &outcome->out_length[i], &outcome->cut_at[i]);
+        outcome->out_total[i] = capture->total;
+        outcome->truncated[i] = capture_truncated(capture);
+        if (!outcome->out[i])
+            return -1;
+    }
+    uint64_t spent = clock_us() - run->exchange.sent_us;
+    outcome->finish_us = spent > ended->start_us + ended->run_us ? spent - ended->start_us - ended->run_us : 0;
+    return take_denials(ended, outcome);
+}
+
+static void collect(cordon_run *run)
+{
+    const struct strings *globs = &run->prepared.request->collect;
+    struct cordon_result *result = run->result;
+    struct collected found = {0};
+    if (!globs->count || run->exchange.work_fd < 0 ||
+        collect_files(run->exchange.work_fd, globs->items, globs->count, &found, NULL) < 0)
+        return;
+    result->files = calloc(found.count + 1, sizeof *result->files);
+    for (size_t i = 0; result->files && i < found.count; i++) {
+        struct result_file *file = &result->files[result->file_count];
+        file->content = malloc(found.items[i].size + 1);
+        /* Everything in the cell is dead; a size that still differs is the end of a shorter file. */
+        ssize_t n = file->content ? fd_read_all(found.items[i].fd, file->content, found.items[i].size) : -1;
+        if (n < 0) {
+            free(file->content);
+            continue;
+        }
+        file->size = (size_t)n;
+        file->path = take_ptr(&found.items[i].path);
+        sha256_hex(file->content, file->size, file->sha256);
+        result->file_count++;
+    }
+    collected_free(&found);
+}
+
+static void analyse(cordon_run *run)
+{
+    struct cordon_result *result = run->result;
+    const struct outcome *outcome = &result->program;
+    struct explain_input input = {.manifest = run->prepared.manifest,
+                                  .status = outcome->status,
+                                  .signal = outcome->signal,
+                                  .stderr_text = outcome->out[1],
+                                  .stderr_length = outcome->out_length[1],
+                                  .source = find_source,
+                                  .context = &run->prepared,
+                                  .denials = outcome->denials,
+                                  .denial_count = outcome->denial_count,
+                                  .reason = result->reason};
+    if (outcome->status != CORDON_STATUS_OK)
+        result->has_error = explain(&input, &result->error) > 0;
+}
+
+/* The compile step failed: its output is what the caller has to see. */
+static int finish_without_program(cordon_run *run)
+{
+    struct cordon_result *result = run->result;
+    struct outcome *compile = result->compile;
+    struct outcome *program = &result->program;
+    *program = *compile;
+    program->denials = calloc(compile->denial_count + 1, sizeof *program->denials);
+    for (int i = 0; i < 2; i++) {
+        program->out[i] = malloc(compile->out_length[i] + 1);
+        if (program->out[i])
+            memcpy(program->out[i], compile->out[i], compile->out_length[i] + 1);
+    }
+    if (!program->denials || !program->out[0] || !program->out[1])
+        return -1;
+    memcpy(program->denials, compile->denials, compile->denial_count * sizeof *program->denials);
+    result->reason = reason_text(compile, "the compile step ");
+    if (compile->status != CORDON_STATUS_CANCELLED) {
+        program->status = CORDON_STATUS_COMPILE_ERROR;
+        program->exit_code = -1;
+        program->signal = 0;
+    }
+    analyse(run);
+    return 0;
+}
+
+static int finish_compile(cordon_run *run, cordon_error *err)
+{
+    struct cordon_result *result = run->result;
+    const struct manifest *manifest = run->prepared.manifest;
+    result->compile = calloc(1, sizeof *result->compile);
+    if (!result->compile || take_outcome(run, result->compile) < 0)
+        return error_nomem(err);
+    int code = 0;
+    bool built = result->compile->status == CORDON_STATUS_OK;
+    if (built)
+        code = collect_files(run->exchange.work_fd, (char *const *)manifest->compile->outputs,
+                             manifest->compile->outputs_count, &run->made, err);
+    end_stage(run);
+    if (code < 0)
+        return code;
+    if (!built) {
+        run->stage = STAGE_DONE;
+        return finish_without_program(run) < 0 ? error_nomem(err) : 0;
+    }
+    run->stage = STAGE_PROGRAM;
+    return start_stage(run, err);
+}
+
+static int finish_program(cordon_run *run, cordon_error *err)
+{
+    struct cordon_result *result = run->result;
+    run->stage = STAGE_DONE;
+    if (take_outcome(run, &result->program) < 0)
+        return error_nomem(err);
+    result->reason = reason_text(&result->program, "");
+    if (run->exchange.value.length)
+        result->value = take_ptr(&run->exchange.value.data);
+    collect(run);
+    end_stage(run);
+    analyse(run);
+    return 0;
+}
+
+static int describe(cordon_run *run)
+{
+    struct cordon_result *result = run->result;
+    const cordon_request *request = run->prepared.request;
+    unsigned char random[16];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return -1;
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(result->id + 2 * i, 3, "%02x", random[i]);
+    result->language = strdup(run->prepared.manifest->id);
+    const struct bytes *code = &request->code;
+    for (size_t i = 0; !request->has_code && i < request->file_count; i++)
+        if (!strcmp(request->files[i].path, run->prepared.entry))
+            code = &request->files[i].content;
+    sha256_hex(code->data ? code->data : "", code->length, result->code_sha256);
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    size_t used = strftime(result->created_at, sizeof result->created_at, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(result->created_at + used, sizeof result->created_at - used, ".%03ldZ", now.tv_nsec / 1000000);
+    result->base64_output = request->base64_output;
+    return result->language ? 0 : -1;
+}
+
+static int set_up(cordon_run *run, cordon_error *err)
+{
+    run->epoll = epoll_create1(EPOLL_CLOEXEC);
+    run->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = run->cancel};
+    if (run->epoll < 0 || run->cancel < 0 || epoll_ctl(run->epoll, EPOLL_CTL_ADD, run->cancel, &event) < 0)
+        return error_sys(err, errno, "run", "cannot set up the run");
+    run->result = calloc(1, sizeof *run->result);
+    if (!run->result || describe(run) < 0)
+        return error_nomem(err);
+    run->stage = run->prepared.manifest->compile ? STAGE_COMPILE : STAGE_PROGRAM;
+    return start_stage(run, err);
+}
+
+int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                     cordon_run **out, cordon_error *err)
+{
+    const cordon_run_options defaults = CORDON_RUN_OPTIONS_INIT;
+    if (options && options->struct_size < sizeof defaults)
+        return error_set(err, CORDON_EINVAL, "run", "struct_size of the options is %zu, expected %zu",
+                         options->struct_size, sizeof defaults);
+    cordon_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return error_nomem(err);
+    run->engine = engine;
+    run->options = options ? *options : defaults;
+    run->epoll = run->cancel = -1;
+    run->stage = STAGE_DONE;
+    int code = prepare(engine, request, &run->prepared, err);
+    if (code < 0) {
+        free(run);
+        return code;
+    }
+    code = set_up(run, err);
+    if (code < 0) {
+        run->stage = STAGE_DONE;
+        cordon_run_free(run);
+        return code;
+    }
+    *out = run;
+    return 0;
+}
+
+int cordon_run_fd(const cordon_run *run)
+{
+    return run->epoll;
+}
+
+static void check_cancel(cordon_run *run)
+{
+    uint64_t count;
+    if (read(run->cancel, &count, sizeof count) == sizeof count) {
+        run->cancelled = true;
+        exchange_command(&run->exchange, COMMAND_CANCEL);
+    }
+}
+
+static int fail(cordon_run *run, int code, cordon_error *err)
+{
+    run->stage = STAGE_DONE;
+    cordon_result_free(run->result);
+    run->result = NULL;
+    if (err && &run->failure != err)
+        run->failure = *err;
+    run->failure.code = code;
+    return code;
+}
+
+int cordon_run_dispatch(cordon_run *run, cordon_error *err)
+{
+    cordon_error local;
+    if (!err)
+        err = &local;
+    if (run->failure.code) {
+        *err = run->failure;
+        return err->code;
+    }
+    if (run->stage == STAGE_DONE)
+        return 1;
+    check_cancel(run);
+    enum exchange_state state = exchange_dispatch(&run->exchange);
+    if (state == EXCHANGE_RUNNING)
+        return 0;
+    int code;
+    if (state == EXCHANGE_ENDED)
+        code = run->stage == STAGE_COMPILE ? finish_compile(run, err) : finish_program(run, err);
+    else {
+        code = exchange_error(&run->exchange, &run->step.plan, err);
+        end_stage(run);
+    }
+    if (code < 0)
+        return fail(run, code, err);
+    return run->stage == STAGE_DONE;
+}
+
+int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
+{
+    int code;
+    while ((code = cordon_run_dispatch(run, err)) == 0) {
+        struct pollfd ready = {.fd = run->epoll, .events = POLLIN};
+        poll(&ready, 1, -1);
+    }
+    if (code < 0)
+        return code;
+    if (!run->result)
+        return error_set(err, CORDON_ESTATE, "run", "the result was taken already");
+    const char *version = version_of(run->engine, run->prepared.manifest);
+    run->result->language_version = version ? strdup(version) : NULL;
+    *result = take_ptr(&run->result);
+    return 0;
+}
+
+void cordon_run_cancel(cordon_run *run)
+{
+    uint64_t one = 1;
+    (void)!write(run->cancel, &one, sizeof one);
+}
+
+void cordon_run_free(cordon_run *run)
+{
+    if (!run)
+        return;
+    if (run->stage != STAGE_DONE)
+        end_stage(run);
+    collected_free(&run->made);
+    cordon_result_free(run->result);
+    prepared_free(&run->prepared);
+    cleanup_close(&run->epoll);
+    cleanup_close(&run->cancel);
+    free(run);
+}
+
+int cordon_execute(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                   cordon_result **result, cordon_error *err)
+{
+    cordon_run *run = NULL;
+    int code = cordon_run_start(engine, request, options, &run, err);
+    if (code < 0)
+        return code;
+    code = cordon_run_wait(run, result, err);
+    cordon_run_free(run);
+    return code;
+}

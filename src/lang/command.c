@@ -1,0 +1,224 @@
+/* Owns how a step of a manifest becomes a command: the placeholders, the environment and where argv[0] may lie. Pure;
+ * it never looks at the caller's environment or at the file system. Called when a run is prepared. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "lang/manifest.h"
+
+#define WORK_DIRECTORY "/work"
+
+static const char *const search_path[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+
+static const struct manifest_env base_env[] = {
+    {"HOME", WORK_DIRECTORY}, {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+    {"LANG", "C.UTF-8"},      {"TZ", "UTC"},
+    {"TMPDIR", "/tmp"},       {"USER", "cordon"},
+    {"LOGNAME", "cordon"},    {"SHELL", "/bin/bash"},
+    {"HOSTNAME", "cordon"},
+};
+
+/* A growing NULL-terminated array of owned strings; like a buf it fails once and is checked at the end. */
+struct list {
+    char **items;
+    size_t count;
+    bool failed;
+};
+
+static void list_free(struct list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+}
+
+#define auto_list __attribute__((cleanup(list_free)))
+
+/* Takes `text`; NULL marks the list as failed. */
+static void list_take(struct list *list, char *text)
+{
+    char **items = realloc(list->items, (list->count + 2) * sizeof *items);
+    if (items)
+        list->items = items;
+    if (!items || !text) {
+        free(text);
+        list->failed = true;
+        return;
+    }
+    items[list->count++] = text;
+    items[list->count] = NULL;
+}
+
+static void list_add(struct list *list, const char *text)
+{
+    list_take(list, strdup(text));
+}
+
+enum { VALUE_ENTRY, VALUE_MEMORY_MB, VALUE_HEAP_MB, VALUE_MEMORY_BYTES, VALUE_CPUS, VALUE_COUNT };
+
+static const char *const placeholders[VALUE_COUNT] = {
+    [VALUE_ENTRY] = "{entry}",     [VALUE_MEMORY_MB] = "{memory_mb}",
+    [VALUE_HEAP_MB] = "{heap_mb}", [VALUE_MEMORY_BYTES] = "{memory_bytes}",
+    [VALUE_CPUS] = "{cpus}",
+};
+
+struct values {
+    const char *text[VALUE_COUNT];
+    char numbers[VALUE_COUNT][24];
+};
+
+static void set_number(struct values *values, int which, int64_t number)
+{
+    snprintf(values->numbers[which], sizeof values->numbers[which], "%lld", (long long)number);
+    values->text[which] = values->numbers[which];
+}
+
+static void values_fill(struct values *values, const struct command_input *input)
+{
+    int64_t memory = input->limits->value[LIMIT_MEMORY_BYTES];
+    int64_t cpus = input->limits->value[LIMIT_CPUS];
+    /* Without a limit a runtime is told the machine's own size, which is what it would have found by itself. */
+    if (memory == LIMIT_UNLIMITED)
+        memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t whole_cpus = cpus == LIMIT_UNLIMITED ? sysconf(_SC_NPROCESSORS_ONLN) : cpus / 1000 + (cpus % 1000 != 0);
+    int64_t mib = memory >> 20;
+
+    values->text[VALUE_ENTRY] = input->entry ? input->entry : "";
+    set_number(values, VALUE_MEMORY_MB, mib > 0 ? mib : 1);
+    /* The rest is for stacks, code and buffers outside the heap. */
+    set_number(values, VALUE_HEAP_MB, mib * 3 / 4 > 0 ? mib * 3 / 4 : 1);
+    set_number(values, VALUE_MEMORY_BYTES, memory);
+    set_number(values, VALUE_CPUS, whole_cpus > 0 ? whole_cpus : 1);
+}
+
+/* Anything in braces that is not a placeholder stays as it is: templates hold program text too. */
+static char *expand(const char *template, const struct values *values)
+{
+    struct buf out = {0};
+    buf_puts(&out, "");
+    while (*template) {
+        size_t plain = strcspn(template, "{");
+        buf_append(&out, template, plain);
+        template += plain;
+        if (!*template)
+            break;
+        size_t length = 1;
+        const char *with = "{";
+        for (int i = 0; i < VALUE_COUNT; i++) {
+            size_t name = strlen(placeholders[i]);
+            if (strncmp(template, placeholders[i], name) == 0) {
+                length = name;
+                with = values->text[i];
+                break;
+            }
+        }
+        buf_puts(&out, with);
+        template += length;
+    }
+    if (out.failed)
+        buf_free(&out);
+    return out.data;
+}
+
+static void build_argv(struct list *argv, const struct manifest_step *step, const struct command_input *input,
+                       const struct values *values)
+{
+    for (unsigned i = 0; i < step->argv_count; i++) {
+        const char *template = step->argv[i];
+        if (strcmp(template, "{args}") == 0) {
+            for (size_t n = 0; input->args && n < input->args->count; n++)
+                list_add(argv, input->args->items[n]);
+        } else if (strcmp(template, "{sources}") == 0) {
+            for (char *const *source = input->sources; source && *source; source++)
+                list_add(argv, *source);
+        } else
+            list_take(argv, expand(template, values));
+    }
+}
+
+/* A name occurs once: some programs read the first of two, others the last. */
+static void set_env(struct list *env, const char *name, const char *value)
+{
+    char *text = NULL;
+    if (asprintf(&text, "%s=%s", name, value) < 0) {
+        env->failed = true;
+        return;
+    }
+    size_t length = strlen(name) + 1;
+    for (size_t i = 0; i < env->count; i++)
+        if (strncmp(env->items[i], text, length) == 0) {
+            free(env->items[i]);
+            env->items[i] = text;
+            return;
+        }
+    list_take(env, text);
+}
+
+static void build_env(struct list *env, const struct manifest_step *step, const struct command_input *input,
+                      const struct values *values)
+{
+    for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
+        set_env(env, base_env[i].name, base_env[i].value);
+    for (unsigned i = 0; i < step->env_count; i++) {
+        auto_free char *value = expand(step->env[i].value, values);
+        if (value)
+            set_env(env, step->env[i].name, value);
+        else
+            env->failed = true;
+    }
+    for (size_t i = 0; i < input->env_count; i++)
+        set_env(env, input->env[i].name, input->env[i].value);
+}
+
+static void build_candidates(struct list *candidates, const char *name)
+{
+    char *text = NULL;
+    if (name[0] == '/') {
+        list_add(candidates, name);
+    } else if (strchr(name, '/')) {
+        while (strncmp(name, "./", 2) == 0)
+            name += 2;
+        list_take(candidates, asprintf(&text, WORK_DIRECTORY "/%s", name) < 0 ? NULL : text);
+    } else {
+        for (size_t i = 0; i < ARRAY_LEN(search_path); i++)
+            list_take(candidates, asprintf(&text, "%s/%s", search_path[i], name) < 0 ? NULL : text);
+    }
+}
+
+int command_build(const struct manifest_step *step, const struct command_input *input, struct command *command,
+                  cordon_error *err)
+{
+    auto_list struct list argv = {0}, env = {0}, candidates = {0};
+    struct values values;
+    values_fill(&values, input);
+    build_argv(&argv, step, input, &values);
+    build_env(&env, step, input, &values);
+    if (argv.count && !argv.failed)
+        build_candidates(&candidates, argv.items[0]);
+    if (argv.failed || env.failed || candidates.failed)
+        return error_nomem(err);
+    if (!argv.count || !argv.items[0][0])
+        return error_set(err, CORDON_EINVAL, "command", "the manifest's command is empty");
+    command->argv = argv.items;
+    command->envp = env.items;
+    command->candidates = candidates.items;
+    argv = env = candidates = (struct list){0};
+    return 0;
+}
+
+static void strings_free(char **items)
+{
+    for (char **item = items; item && *item; item++)
+        free(*item);
+    free(items);
+}
+
+void command_free(struct command *command)
+{
+    strings_free(command->argv);
+    strings_free(command->envp);
+    strings_free(command->candidates);
+    *command = (struct command){0};
+}

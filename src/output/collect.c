@@ -1,0 +1,243 @@
+/* Owns the walk over a work directory that hostile code has written. Must never follow a link, leave the directory,
+ * block on a special file, or do work without bound: every name, depth, size and count may be a trap. Called once per
+ * run, after every process of the cell is gone. */
+#include "output/collect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "output/glob.h"
+#include "plan/path.h"
+
+#define STEP "collect"
+
+struct walk {
+    int work_fd;
+    char *const *globs;
+    size_t glob_count;
+    struct collected *found;
+    uint64_t bytes;
+    uint64_t entries;
+    /* The directories from the root down to the current one; one descriptor each. */
+    DIR *stack[COLLECT_DEPTH_MAX];
+    size_t path_length[COLLECT_DEPTH_MAX]; /* of each, in `path` */
+    size_t depth;
+    char path[COLLECT_DEPTH_MAX * (PATH_COMPONENT_MAX + 1) + 1];
+};
+
+static void walk_end(struct walk *walk)
+{
+    while (walk->depth)
+        closedir(walk->stack[--walk->depth]);
+}
+
+/* Links are refused at every component, and so are mounts that were put into the work directory: what they hold came
+ * from outside and is not the program's to give back. */
+static int open_beneath(int dir_fd, const char *path, int flags)
+{
+    struct open_how how = {.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC),
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
+    return (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
+}
+
+static int add_file(struct walk *walk, const char *path, int fd, const struct stat *st)
+{
+    struct collected *found = walk->found;
+    /* Doubles at powers of two, so no capacity needs keeping. */
+    if ((found->count & (found->count - 1)) == 0) {
+        size_t capacity = found->count ? found->count * 2 : 1;
+        void *items = reallocarray(found->items, capacity, sizeof *found->items);
+        if (!items)
+            return CORDON_ENOMEM;
+        found->items = items;
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        return CORDON_ENOMEM;
+    found->items[found->count++] = (struct collected_file){copy, (uint64_t)st->st_size, st->st_mode & 07777, fd};
+    walk->bytes += (uint64_t)st->st_size;
+    return 0;
+}
+
+/* Takes the file, or counts it as skipped when something is there that is no directory. The type is looked at through a
+ * descriptor that opens nothing, so that a special file is never opened, and again on the opened file. Negative only
+ * when memory is out. */
+static int take_file(struct walk *walk, int dir_fd, const char *name, const char *path)
+{
+    auto_close int fd = -1, probe = open_beneath(dir_fd, name, O_PATH);
+    struct stat st;
+    if (probe < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (probe >= 0 && fstat(probe, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return 0;
+        if (S_ISREG(st.st_mode) && walk->found->count < COLLECT_FILES_MAX)
+            fd = open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    }
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (uint64_t)st.st_size > COLLECT_BYTES_MAX - walk->bytes) {
+        walk->found->skipped++;
+        return 0;
+    }
+    int failed = add_file(walk, path, fd, &st);
+    if (!failed)
+        take_fd(&fd);
+    return failed;
+}
+
+/* A glob that names one file needs no walk, and so no flood of other names can hide that file. */
+static int take_literals(struct walk *walk)
+{
+    int failed = 0;
+    for (size_t i = 0; i < walk->glob_count && !failed; i++) {
+        const char *path = walk->globs[i];
+        bool repeated = false;
+        for (size_t j = 0; j < i && !repeated; j++)
+            repeated = !strcmp(walk->globs[j], path);
+        if (!repeated && !glob_has_magic(path) && request_path_is_safe(path))
+            failed = take_file(walk, walk->work_fd, path, path);
+    }
+    return failed;
+}
+
+static struct glob_match match_path(const struct walk *walk, const char *path)
+{
+    struct glob_match all = {false, false};
+    bool taken = false;
+    for (size_t i = 0; i < walk->glob_count; i++) {
+        if (!glob_has_magic(walk->globs[i])) {
+            taken = taken || !strcmp(walk->globs[i], path);
+            continue;
+        }
+        struct glob_match one = glob_match(walk->globs[i], path);
+        all.path = all.path || one.path;
+        all.beneath = all.beneath || one.beneath;
+    }
+    all.path = all.path && !taken;
+    return all;
+}
+
+/* Goes one level down. What cannot be entered counts as skipped: it may have held matches. */
+static void enter(struct walk *walk, int fd, size_t path_length)
+{
+    DIR *dir = fd < 0 || walk->depth == COLLECT_DEPTH_MAX ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        walk->found->skipped++;
+        return;
+    }
+    walk->path_length[walk->depth] = path_length;
+    walk->stack[walk->depth++] = dir;
+}
+
+static int visit(struct walk *walk, const struct dirent *entry)
+{
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+        return 0;
+    size_t at = walk->path_length[walk->depth - 1], length = strlen(entry->d_name);
+    if (at + 1 + length >= sizeof walk->path) {
+        walk->found->skipped++;
+        return 0;
+    }
+    if (at)
+        walk->path[at++] = '/';
+    memcpy(walk->path + at, entry->d_name, length + 1);
+
+    struct glob_match match = match_path(walk, walk->path);
+    if (!match.path && !match.beneath)
+        return 0;
+    int dir_fd = dirfd(walk->stack[walk->depth - 1]);
+    unsigned char type = entry->d_type;
+    struct stat st;
+    if (type == DT_UNKNOWN && fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        type = (unsigned char)IFTODT(st.st_mode);
+    if (type != DT_DIR)
+        return match.path ? take_file(walk, dir_fd, entry->d_name, walk->path) : 0;
+    if (match.beneath)
+        enter(walk, open_beneath(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY), at + length);
+    return 0;
+}
+
+static int walk_all(struct walk *walk)
+{
+    while (walk->depth) {
+        errno = 0;
+        const struct dirent *entry = readdir(walk->stack[walk->depth - 1]);
+        if (!entry) {
+            walk->found->skipped += errno != 0;
+            closedir(walk->stack[--walk->depth]);
+            continue;
+        }
+        if (++walk->entries > COLLECT_ENTRIES_MAX) {
+            walk->found->skipped++;
+            return 0;
+        }
+        int failed = visit(walk, entry);
+        if (failed)
+            return failed;
+    }
+    return 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    return strcmp(((const struct collected_file *)a)->path, ((const struct collected_file *)b)->path);
+}
+
+int collect_files(int work_fd, char *const *globs, size_t glob_count, struct collected *collected, cordon_error *err)
+{
+    struct collected found = {0};
+    auto_free struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk)
+        return error_nomem(err);
+    walk->work_fd = work_fd;
+    walk->globs = globs;
+    walk->glob_count = glob_count;
+    walk->found = &found;
+    bool magic = false;
+    for (size_t i = 0; i < glob_count; i++)
+        magic = magic || glob_has_magic(globs[i]);
+
+    /* A descriptor of its own: the caller's may be O_PATH, and its position is not ours to move. */
+    int root = open_beneath(work_fd, ".", O_RDONLY | O_DIRECTORY);
+    /* The program may have closed its own directory to us; that is its loss and no failure of ours. */
+    if (root < 0 && errno != EACCES)
+        return error_sys(err, errno, STEP, "cannot open the work directory");
+    int failed = take_literals(walk);
+    if (magic && !failed)
+        enter(walk, take_fd(&root), 0);
+    if (root >= 0)
+        close(root);
+    if (!failed)
+        failed = walk_all(walk);
+    walk_end(walk);
+    if (failed) {
+        collected_free(&found);
+        return error_nomem(err);
+    }
+    if (found.count)
+        qsort(found.items, found.count, sizeof *found.items, compare_files);
+    *collected = found;
+    return 0;
+}
+
+void collected_free(struct collected *collected)
+{
+    for (size_t i = 0; i < collected->count; i++) {
+        free(collected->items[i].path);
+        if (collected->items[i].fd >= 0)
+            close(collected->items[i].fd);
+    }
+    free(collected->items);
+    *collected = (struct collected){0};
+}

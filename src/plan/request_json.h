@@ -1,0 +1,22 @@
+/* Reading the members of a request's JSON: shared by the document (request_json.c) and its fields. `pointer` is where
+ * the value lies in the document; every error carries it. */
+#ifndef PLAN_REQUEST_JSON_H
+#define PLAN_REQUEST_JSON_H
+
+#include <jansson.h>
+
+#include "plan/request.h"
+
+typedef int json_field_reader(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err);
+
+json_field_reader json_read_code, json_read_stdin, json_read_files, json_read_env, json_read_limits, json_read_mounts,
+    json_read_sanitize, json_read_tests;
+
+int json_wrong_type(const json_t *value, const char *pointer, const char *expected, cordon_error *err);
+/* A string without NUL, borrowed from the value. */
+int json_read_text(const json_t *value, const char *pointer, const char **text, cordon_error *err);
+/* Refuses members of `object` other than `names`. */
+int json_check_members(const json_t *object, const char *pointer, const char *const *names, size_t count,
+                       cordon_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* Owns how the words of a request appear in errors. Called by the request's setters and readers; must not fail or
+ * allocate, since it runs when something already went wrong. */
+#include "plan/word.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Longer names are no typing mistake of ours. */
+#define NAME_MAX_COMPARED 32
+
+struct word_shown word_show(const char *word)
+{
+    struct word_shown shown;
+    size_t used = 0;
+    for (; word[used] && used < sizeof shown.text - 4; used++) {
+        unsigned char c = (unsigned char)word[used];
+        shown.text[used] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+    }
+    if (word[used]) {
+        /* Never leaves half a UTF-8 character before the dots. */
+        while (used && ((unsigned char)word[used] & 0xc0) == 0x80)
+            used--;
+        memcpy(shown.text + used, "...", 3);
+        used += 3;
+    }
+    shown.text[used] = '\0';
+    return shown;
+}
+
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t row[NAME_MAX_COMPARED + 1];
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+            size_t change = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = replace < change ? replace : change;
+        }
+    }
+    return row[b_length];
+}
+
+const char *word_nearest(const char *word, const char *const *names, size_t count)
+{
+    size_t length = strnlen(word, NAME_MAX_COMPARED + 1);
+    if (length < 2 || length > NAME_MAX_COMPARED)
+        return NULL;
+    const char *nearest = NULL;
+    size_t best = length / 3 + 2;
+    for (size_t i = 0; i < count; i++) {
+        size_t name_length = strlen(names[i]);
+        if (name_length > NAME_MAX_COMPARED)
+            continue;
+        size_t d = distance(word, length, names[i], name_length);
+        /* A name given without its unit ("memory" for "memory_bytes") is near however long the unit is. */
+        size_t shorter = length < name_length ? length : name_length;
+        if (d > 1 && shorter >= 3 && strncmp(word, names[i], shorter) == 0)
+            d = 1;
+        if (d < best) {
+            best = d;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+char *word_list(const char *const *names, size_t count, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++) {
+        int n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return text;
+}
+
+int word_unknown(cordon_error *err, const char *field, const char *what, const char *word, const char *const *names,
+                 size_t count)
+{
+    const char *nearest = word_nearest(word, names, count);
+    if (nearest)
+        return error_field(err, field, "there is no %s '%s' (did you mean '%s'?)", what, word_show(word).text, nearest);
+    char list[256];
+    return error_field(err, field, "there is no %s '%s' (available: %s)", what, word_show(word).text,
+                       word_list(names, count, list, sizeof list));
+}
+
+struct word_pointer word_pointer(const char *parent, const char *name)
+{
+    struct word_pointer pointer;
+    size_t size = sizeof pointer.text;
+    int n = snprintf(pointer.text, size, "%s/", parent);
+    size_t used = n > 0 && (size_t)n < size ? (size_t)n : size - 1;
+    for (; *name; name++) {
+        char escaped[3] = {*name, '\0', '\0'};
+        if (*name == '~' || *name == '/') {
+            escaped[0] = '~';
+            escaped[1] = *name == '~' ? '0' : '1';
+        }
+        size_t length = strlen(escaped);
+        if (used + length >= size)
+            break;
+        memcpy(pointer.text + used, escaped, length);
+        used += length;
+    }
+    pointer.text[used] = '\0';
+    return pointer;
+}
+
+struct word_pointer word_pointer_index(const char *parent, size_t index)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%zu", index);
+    return word_pointer(parent, digits);
+}

@@ -1,0 +1,536 @@
+/* The life of one cell, as a chain of events; see warden.h for the order. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "cell/mutant.h"
+#include "warden/warden.h"
+
+static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t events);
+static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t events);
+
+#define SAMPLE_US 50000
+#define RETRY_US  2000
+
+static uint32_t wanted_namespaces(void)
+{
+    uint32_t all = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+    if (MUTANT(USERNS))
+        all &= ~(uint32_t)CLONE_NEWUSER;
+    if (MUTANT(PIDNS))
+        all &= ~(uint32_t)CLONE_NEWPID;
+    if (MUTANT(NETNS))
+        all &= ~(uint32_t)CLONE_NEWNET;
+    if (MUTANT(IPCNS))
+        all &= ~(uint32_t)CLONE_NEWIPC;
+    if (MUTANT(UTSNS))
+        all &= ~(uint32_t)CLONE_NEWUTS;
+    return all;
+}
+
+static void send_failure(struct cell *cell, enum control control, enum cell_step step, uint32_t detail, int error,
+                         const char *text)
+{
+    struct event_failed event = {
+        .type = EVENT_FAILED, .error = error, .control = control, .step = step, .detail = detail};
+    snprintf(event.text, sizeof event.text, "%s", text);
+    if (cell->run.fd >= 0)
+        fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
+}
+
+static void signal_process(const struct watch *process, int number)
+{
+    if (process->fd >= 0)
+        syscall(SYS_pidfd_send_signal, process->fd, number, NULL, 0);
+}
+
+/* Init's death ends every process of its pid namespace; the program is named too, for the moment before it entered. */
+static void kill_processes(struct cell *cell)
+{
+    signal_process(&cell->init, SIGKILL);
+    signal_process(&cell->program, SIGKILL);
+    cgroup_kill(&cell->cgroup);
+}
+
+static void close_stdio(struct cell *cell)
+{
+    for (int i = 0; i < 4; i++) {
+        cleanup_close(&cell->stdio[i]);
+        cell->stdio[i] = -1;
+    }
+}
+
+void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
+               const char *text)
+{
+    if (cell->phase == PHASE_ENDED)
+        return;
+    enum control control = cell_step_control(step);
+    if (step == STEP_CLONE) {
+        int refused_error = error;
+        control = spawn_find_refused(cell->namespaces, &refused_error);
+        error = refused_error;
+    }
+    send_failure(cell, control, step, detail, error, text ? text : cell_step_name(step));
+    cell->phase = PHASE_ENDED;
+    kill_processes(cell);
+    loop_forget(warden, &cell->run);
+    cell->retry_us = clock_us();
+}
+
+static void send_ending(struct warden *warden, struct cell *cell)
+{
+    uint64_t oom_kills = 0;
+    struct event_ended event = {.type = EVENT_ENDED};
+    account_final(cell, &event.usage, &oom_kills);
+    if (cell->ending.cause == ENDING_SELF && cell->ending.signal == SIGXFSZ)
+        cell->hits |= HIT_FILE_BYTES;
+    struct verdict verdict = verdict_of(&cell->ending, oom_kills, cell->hits);
+    event.status = verdict.status;
+    event.exit_code = verdict.exit_code;
+    event.signal = verdict.signal;
+    event.hits = cell->hits;
+    event.controls = cell->controls;
+    event.cgroup = cell->cgroup.kind;
+    event.uid = cell->uid;
+    event.start_us = cell->started_us - cell->accepted_us;
+    event.run_us = cell->ended_us - cell->started_us;
+    event.denial_count = cell->denial_count;
+    event.denials_dropped = cell->denials_dropped;
+    memcpy(event.denials, cell->denials, sizeof(struct wire_denial) * cell->denial_count);
+    size_t size = offsetof(struct event_ended, denials) + sizeof(struct wire_denial) * cell->denial_count;
+    if (cell->run.fd >= 0)
+        fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
+    loop_forget(warden, &cell->run);
+}
+
+/* The verdict stands from here; what follows is clearing away. */
+static void end(struct warden *warden, struct cell *cell)
+{
+    cell->ended_us = clock_us();
+    kill_processes(cell);
+    send_ending(warden, cell);
+    cell->phase = PHASE_ENDED;
+    cell->retry_us = cell->ended_us;
+    loop_forget(warden, &cell->listener);
+    loop_forget(warden, &cell->oom);
+}
+
+void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause)
+{
+    if (cell->phase == PHASE_ENDED)
+        return;
+    if (cell->phase != PHASE_RUNNING) {
+        cell->started_us = clock_us();
+        if (cause == ENDING_MEMORY) { /* the program's own files did not fit into the memory it may use */
+            cell_fail(warden, cell, STEP_FILES, 0, ENOMEM, NULL);
+            return;
+        }
+    }
+    cell->ending.cause = cause;
+    end(warden, cell);
+}
+
+static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    siginfo_t info = {0};
+    struct rusage rusage = {0};
+    if (syscall(SYS_waitid, P_PIDFD, cell->program.fd, &info, WEXITED | __WALL, &rusage) < 0)
+        return;
+    loop_forget(warden, &cell->program);
+    cell->rusage_user_us = (uint64_t)rusage.ru_utime.tv_sec * 1000000 + (uint64_t)rusage.ru_utime.tv_usec;
+    cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
+    cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
+    if (cell->phase == PHASE_STARTING) {
+        /* Its record, if it managed to send one, says more than its death. A successful exec closes the socket before
+         * the program can exit, so end of file alone means that user code ran. */
+        on_program_talk(warden, cell, EPOLLIN);
+        if (cell->phase == PHASE_STARTING && cell->talk.fd >= 0)
+            on_program_talk(warden, cell, EPOLLIN);
+        if (cell->phase == PHASE_STARTING) {
+            cell_fail(warden, cell, STEP_EXEC, 0, info.si_code == CLD_EXITED ? ECHILD : EINTR,
+                      "the process ended before the program started");
+            return;
+        }
+    }
+    if (cell->phase != PHASE_RUNNING)
+        return;
+    if (info.si_code == CLD_EXITED)
+        cell->ending.exit_code = info.si_status;
+    else
+        cell->ending.signal = info.si_status;
+    cell->ending.exited = true;
+    end(warden, cell);
+}
+
+static void on_init_exit(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    siginfo_t info = {0};
+    if (waitid(P_PIDFD, (id_t)cell->init.fd, &info, WEXITED | __WALL | WNOHANG) < 0 || info.si_pid == 0)
+        return;
+    if (cell->phase == PHASE_PREPARING)
+        on_init_talk(warden, cell, EPOLLIN);
+    loop_forget(warden, &cell->init);
+    if (cell->phase == PHASE_PREPARING || cell->phase == PHASE_STARTING)
+        cell_fail(warden, cell, STEP_CLONE, 0, ECHILD, "the cell's init ended early");
+    else if (cell->phase == PHASE_RUNNING && cell->program.fd >= 0)
+        /* The kernel took init for memory, or the host's administrator killed it: everything in the cell dies now. */
+        on_program_exit(warden, cell, events);
+}
+
+static void on_oom(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    uint64_t count;
+    if (cell->cgroup.kind == CGROUP_V1) {
+        if (read(cell->oom.fd, &count, sizeof count) != sizeof count)
+            return;
+    } else {
+        char text[256];
+        (void)!pread(cell->oom.fd, text, sizeof text, 0); /* arms the next notification */
+        if (cgroup_read_key(cell->cgroup.dirs[0], "memory.events", "oom_kill") == 0)
+            return;
+    }
+    cell_kill(warden, cell, ENDING_MEMORY);
+}
+
+static void on_command(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    uint32_t command = 0;
+    ssize_t n = recv(cell->run.fd, &command, sizeof command, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n == sizeof command && command == COMMAND_OUTPUT_LIMIT)
+        cell_kill(warden, cell, ENDING_OUTPUT);
+    else
+        cell_kill(warden, cell, ENDING_CANCELLED);
+}
+
+static void start_running(struct warden *warden, struct cell *cell)
+{
+    uint64_t now = clock_us();
+    cell->phase = PHASE_RUNNING;
+    cell->started_us = now;
+    int64_t wall_ms = cell->plan.limit[LIMIT_WALL_MS];
+    if (wall_ms != LIMIT_UNLIMITED && !MUTANT(WALL))
+        cell->wall_deadline_us = now + (uint64_t)wall_ms * 1000;
+    cell->next_check_us = now + SAMPLE_US;
+    loop_forget(warden, &cell->talk);
+    struct event_started event = {.type = EVENT_STARTED};
+    fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
+}
+
+static bool required_missing(struct cell *cell, enum control *missing)
+{
+    uint32_t need = CONTROLS_REQUIRED & ~cell->plan.optional;
+#ifdef CORDON_MUTANT
+    need = 0; /* a mutant lacks its control on purpose */
+#endif
+    for (int i = 0; i < CONTROL_COUNT; i++)
+        if (need & ~cell->controls & CONTROL_BIT(i)) {
+            *missing = (enum control)i;
+            return true;
+        }
+    return false;
+}
+
+static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    struct cell_report report;
+    int fd = -1;
+    size_t fd_count = 0;
+    ssize_t n = fd_receive(cell->talk.fd, &report, sizeof report, &fd, 1, &fd_count);
+    if (n < 0 || (n > 0 && n != sizeof report)) {
+        cell_fail(warden, cell, STEP_REPORT, 0, n < 0 ? errno : EBADMSG, NULL);
+        return;
+    }
+    if (n == 0) { /* exec closed it */
+        if (cell->program_ready)
+            start_running(warden, cell);
+        else
+            loop_forget(warden, &cell->talk);
+        return;
+    }
+    if (report.kind == REPORT_FAILED) {
+        cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
+        return;
+    }
+    cell->program_ready = true;
+    cell->controls |= report.controls;
+    close_stdio(cell);
+    if (fd_count && loop_watch(warden, &cell->listener, fd, cell, notify_ready) < 0)
+        cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
+    enum control missing;
+    if (cell->phase != PHASE_ENDED && required_missing(cell, &missing)) {
+        send_failure(cell, missing, STEP_NONE, 0, 0, "the control is not in force");
+        cell->phase = PHASE_ENDED;
+        kill_processes(cell);
+        loop_forget(warden, &cell->run);
+    }
+}
+
+static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    struct cell_report report;
+    int fd = -1;
+    size_t fd_count = 0;
+    ssize_t n = fd_receive(cell->init_talk.fd, &report, sizeof report, &fd, 1, &fd_count);
+    if (n != sizeof report || cell->phase != PHASE_PREPARING) {
+        loop_forget(warden, &cell->init_talk);
+        if (fd_count)
+            close(fd);
+        return;
+    }
+    if (report.kind == REPORT_FAILED) {
+        cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
+        return;
+    }
+    cell->controls |= report.controls;
+    cell->work_fd = fd_count ? fd : -1;
+    loop_forget(warden, &cell->init_talk);
+    enum cell_step step;
+    cell->phase = PHASE_STARTING;
+    if (spawn_program(warden, cell, &step) < 0)
+        cell_fail(warden, cell, step, 0, errno, NULL);
+}
+
+static void free_cell(struct warden *warden, struct cell *cell)
+{
+    struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
+                               &cell->program, &cell->listener,  &cell->oom};
+    for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
+        loop_forget(warden, watches[i]);
+    close_stdio(cell);
+    cleanup_close(&cell->lifeline);
+    cleanup_close(&cell->work_fd);
+    for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {
+        cleanup_close(&cell->mount_fds[i]);
+        free((char *)cell->mounts[i].source);
+        free((char *)cell->mounts[i].destination);
+    }
+    for (char **name = cell->etc; name && *name; name++)
+        free(*name);
+    free(cell->etc);
+    cgroup_close(&cell->cgroup);
+    plan_unmap(&cell->plan);
+    *cell->link = cell->next;
+    if (cell->next)
+        cell->next->link = cell->link;
+    free(cell);
+}
+
+void cell_collect(struct warden *warden)
+{
+    for (struct cell *cell = warden->cells, *next; cell; cell = next) {
+        next = cell->next;
+        if (cell->gone)
+            free_cell(warden, cell);
+    }
+}
+
+/* After the end: both processes reaped, then the groups removed. A group may stay busy for a moment after its last
+ * process was reaped. */
+static void clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
+{
+    if (cell->program.fd >= 0 || cell->init.fd >= 0) {
+        cell->retry_us = now_us + 100 * RETRY_US; /* the pidfds wake the loop; this is for a lost kill */
+        kill_processes(cell);
+        return;
+    }
+    if (cgroup_remove(&warden->cgroups, &cell->cgroup) < 0 && errno == EBUSY) {
+        cell->retry_us = now_us + RETRY_US;
+        return;
+    }
+    cell->gone = true;
+    cell->retry_us = UINT64_MAX;
+}
+
+static void check_cpu(struct warden *warden, struct cell *cell, uint64_t now_us)
+{
+    int64_t limit_ms = cell->plan.limit[LIMIT_CPU_MS];
+    if (limit_ms == LIMIT_UNLIMITED || MUTANT(CPU))
+        return;
+    uint64_t used = account_cpu_us(cell), limit = (uint64_t)limit_ms * 1000;
+    if (used >= limit) {
+        cell_kill(warden, cell, ENDING_CPU);
+        return;
+    }
+    /* The soonest it can be used up is with every processor busy. */
+    uint64_t soonest = (limit - used) / (uint64_t)warden->processors;
+    if (now_us + soonest < cell->next_check_us)
+        cell->next_check_us = now_us + (soonest < 1000 ? 1000 : soonest);
+}
+
+void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
+{
+    if (cell->phase == PHASE_ENDED) {
+        if (now_us >= cell->retry_us)
+            clear_away(warden, cell, now_us);
+        return;
+    }
+    if (cell->phase != PHASE_RUNNING)
+        return;
+    if (cell->wall_deadline_us && now_us >= cell->wall_deadline_us) {
+        cell_kill(warden, cell, ENDING_WALL);
+        return;
+    }
+    notify_tick(warden, cell, now_us);
+    if (now_us < cell->next_check_us)
+        return;
+    cell->next_check_us = now_us + SAMPLE_US;
+    account_sample(cell);
+    if (cell->cgroup.kind == CGROUP_NONE && cell->hits & HIT_MEMORY && !MUTANT(MEMORY)) {
+        cell_kill(warden, cell, ENDING_MEMORY);
+        return;
+    }
+    check_cpu(warden, cell, now_us);
+}
+
+uint64_t cell_next_tick(const struct cell *cell)
+{
+    if (cell->phase == PHASE_ENDED)
+        return cell->retry_us;
+    if (cell->phase != PHASE_RUNNING)
+        return UINT64_MAX;
+    uint64_t next = cell->next_check_us;
+    if (cell->wall_deadline_us && cell->wall_deadline_us < next)
+        next = cell->wall_deadline_us;
+    if (cell->notify_paused && cell->notify_refill_us + 1000 < next)
+        next = cell->notify_refill_us + 1000;
+    return next;
+}
+
+static struct cell *new_cell(struct warden *warden)
+{
+    struct cell *cell = calloc(1, sizeof *cell);
+    if (!cell)
+        return NULL;
+    struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
+                               &cell->program, &cell->listener,  &cell->oom};
+    for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
+        watches[i]->fd = -1;
+    for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++)
+        cell->mount_fds[i] = -1;
+    for (int i = 0; i < 4; i++)
+        cell->stdio[i] = -1;
+    for (int i = 0; i < CG_CONTROLLERS; i++)
+        cell->cgroup.dirs[i] = -1;
+    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
+        cell->cgroup.join_files[i] = -1;
+    cell->lifeline = cell->work_fd = -1;
+    cell->retry_us = UINT64_MAX;
+    cell->init.ready = on_init_exit;
+    cell->program.ready = on_program_exit;
+    cell->init_talk.ready = on_init_talk;
+    cell->talk.ready = on_program_talk;
+    cell->next = warden->cells;
+    cell->link = &warden->cells;
+    if (cell->next)
+        cell->next->link = &cell->next;
+    warden->cells = cell;
+    return cell;
+}
+
+static bool make_cgroup(struct warden *warden, struct cell *cell)
+{
+    bool tolerated = cell->plan.optional & CONTROL_BIT(CONTROL_CGROUP);
+    if (warden->cgroups.kind == CGROUP_NONE) {
+        if (!tolerated)
+            cell_fail(warden, cell, STEP_CGROUP_JOIN, 0, warden->cgroups.error, warden->cgroups.cause);
+        return tolerated;
+    }
+    if (cgroup_create(&warden->cgroups, warden->next_number++, cell->plan.limit, &cell->cgroup) < 0) {
+        if (!tolerated)
+            cell_fail(warden, cell, STEP_CGROUP_JOIN, 1, errno, "create the cgroup");
+        cell->cgroup.kind = CGROUP_NONE;
+        return tolerated;
+    }
+    cell->controls |= CONTROL_BIT(CONTROL_CGROUP);
+    if (loop_watch(warden, &cell->oom, cell->cgroup.oom_fd, cell, on_oom) < 0) {
+        cell_fail(warden, cell, STEP_CGROUP_JOIN, 2, errno, "watch the cgroup for out of memory");
+        return false;
+    }
+    if (cell->cgroup.kind == CGROUP_V2)
+        loop_watch_priority(warden, &cell->oom);
+    return true;
+}
+
+static char **copy_strings(char *const *strings)
+{
+    size_t count = 0;
+    while (strings[count])
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        if (!(copy[i] = strdup(strings[i])))
+            break; /* a shorter list shows less of /etc */
+    return copy;
+}
+
+void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
+{
+    size_t first_mount = order->has_value ? ORDER_MOUNTS : ORDER_VALUE;
+    struct cell *cell = fd_count >= first_mount ? new_cell(warden) : NULL;
+    if (!cell) {
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+        return;
+    }
+    auto_close int plan_fd = fds[ORDER_PLAN];
+    cell->accepted_us = order->accepted_us;
+    for (size_t i = ORDER_STDIN; i < first_mount; i++)
+        cell->stdio[i - ORDER_STDIN] = fds[i];
+    size_t mount_count = fd_count - first_mount;
+    for (size_t i = 0; i < mount_count && i < PLAN_MOUNT_MAX; i++)
+        cell->mount_fds[i] = fds[first_mount + i];
+    if (loop_watch(warden, &cell->run, fds[ORDER_RUN], cell, on_command) < 0) {
+        cell_fail(warden, cell, STEP_NONE, 0, errno, "take the order");
+        return;
+    }
+    if (warden->broken.type) {
+        fd_send(cell->run.fd, &warden->broken, sizeof warden->broken, NULL, 0);
+        cell->phase = PHASE_ENDED;
+        cell->retry_us = 0;
+        return;
+    }
+    if (plan_map(plan_fd, &cell->plan) < 0) {
+        cell_fail(warden, cell, STEP_NONE, 0, errno, "read the plan");
+        return;
+    }
+    /* No other child of the warden, this cell's init included, gets a copy of what the request carries. */
+    madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DONTFORK);
+    cell->etc = copy_strings(cell->plan.etc);
+    if (mount_sources_resolve(warden, cell, cell->mount_fds, mount_count) < 0) {
+        cell_fail(warden, cell, STEP_REQUEST_MOUNT, 0, errno, NULL);
+        return;
+    }
+    enum cell_step step;
+    cell->namespaces = wanted_namespaces();
+    if (make_cgroup(warden, cell) && spawn_init(warden, cell, &step) < 0)
+        cell_fail(warden, cell, step, 0, errno, NULL);
+}
+
+void cell_end_all(struct warden *warden)
+{
+    for (struct cell *cell = warden->cells; cell; cell = cell->next)
+        cell_kill(warden, cell, ENDING_CANCELLED);
+}

@@ -1,0 +1,147 @@
+/* Owns the choice between v1, v2 and none, the names of groups, and the sweep of what dead wardens left. */
+#include "warden/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+#define NAME_FORMAT "cordon-%d-%llu-"
+
+/* A process is named by pid and start time, so that a reused pid is not taken for a living warden. 0 when dead. */
+static unsigned long long start_time(pid_t pid)
+{
+    char path[48], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (fd_read_text_at(AT_FDCWD, path, text, sizeof text) <= 0)
+        return 0;
+    char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    unsigned long long start = 0;
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        start = strtoull(at + 1, NULL, 10);
+    return start;
+}
+
+/* Groups of a warden that is gone are empty: its cells died with it. One that is not empty is left for later. */
+static void sweep(const struct cgroup_root *root)
+{
+    int fd = openat(root->dirs[0], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir)
+        return;
+    struct dirent *entry;
+    while ((entry = readdir(dir))) {
+        int pid;
+        unsigned long long start;
+        if (sscanf(entry->d_name, NAME_FORMAT, &pid, &start) != 2 || start_time(pid) == start)
+            continue;
+        for (int i = 0; i < CG_CONTROLLERS; i++)
+            if (root->dirs[i] >= 0)
+                unlinkat(root->dirs[i], entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+void cgroup_root_find(struct cgroup_root *root)
+{
+    *root = (struct cgroup_root){.dirs = {-1, -1, -1, -1}};
+    snprintf(root->prefix, sizeof root->prefix, NAME_FORMAT, getpid(), start_time(getpid()));
+    if (!cgroup_v2_find(root) && !cgroup_v1_find(root))
+        return;
+    sweep(root);
+}
+
+int cgroup_create(const struct cgroup_root *root, unsigned number, const int64_t *limit, struct cgroup *cgroup)
+{
+    *cgroup = (struct cgroup){.kind = root->kind, .dirs = {-1, -1, -1, -1}, .oom_fd = -1};
+    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
+        cgroup->join_files[i] = -1;
+    snprintf(cgroup->name, sizeof cgroup->name, "%s%u", root->prefix, number);
+    if (root->kind == CGROUP_NONE)
+        return 0;
+    int made = root->kind == CGROUP_V1 ? cgroup_v1_create(root, limit, cgroup) : cgroup_v2_create(root, limit, cgroup);
+    if (made == 0)
+        return 0;
+    int saved = errno;
+    cgroup_remove(root, cgroup);
+    cgroup_close(cgroup);
+    errno = saved;
+    return -1;
+}
+
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
+{
+    *counters = (struct cgroup_counters){0};
+    if (cgroup->kind == CGROUP_V1)
+        cgroup_v1_read(cgroup, counters);
+    else if (cgroup->kind == CGROUP_V2)
+        cgroup_v2_read(cgroup, counters);
+}
+
+uint64_t cgroup_cpu_us(const struct cgroup *cgroup)
+{
+    if (cgroup->kind == CGROUP_V1)
+        return cgroup_read_number(cgroup->dirs[CG_CPUACCT], "cpuacct.usage") / 1000;
+    return cgroup_read_key(cgroup->dirs[0], "cpu.stat", "usage_usec");
+}
+
+void cgroup_kill(const struct cgroup *cgroup)
+{
+    if (cgroup->kind == CGROUP_V2)
+        fd_write_text_at(cgroup->dirs[0], "cgroup.kill", "1");
+}
+
+int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup)
+{
+    int result = 0;
+    for (int i = 0; i < CG_CONTROLLERS; i++)
+        if (cgroup->kind != CGROUP_NONE && root->dirs[i] >= 0 &&
+            unlinkat(root->dirs[i], cgroup->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+            result = -1;
+    return result;
+}
+
+void cgroup_close(struct cgroup *cgroup)
+{
+    for (int i = 0; i < CG_CONTROLLERS; i++)
+        cleanup_close(&cgroup->dirs[i]), cgroup->dirs[i] = -1;
+    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
+        cleanup_close(&cgroup->join_files[i]), cgroup->join_files[i] = -1;
+}
+
+int cgroup_write_number(int dir, const char *file, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    return fd_write_text_at(dir, file, text);
+}
+
+uint64_t cgroup_read_number(int dir, const char *file)
+{
+    char text[64];
+    return fd_read_text_at(dir, file, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+uint64_t cgroup_read_key(int dir, const char *file, const char *key)
+{
+    char text[2048];
+    if (fd_read_text_at(dir, file, text, sizeof text) <= 0)
+        return 0;
+    size_t length = strlen(key);
+    for (char *line = text; line; line = strchr(line, '\n')) {
+        if (*line == '\n')
+            line++;
+        if (!strncmp(line, key, length) && line[length] == ' ')
+            return strtoull(line + length + 1, NULL, 10);
+    }
+    return 0;
+}

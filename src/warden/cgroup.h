@@ -1,0 +1,67 @@
+/* The cell's control group: one directory (v2) or one per controller (v1), made for one run and never used again. */
+#ifndef WARDEN_CGROUP_H
+#define WARDEN_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cell/cell.h"
+#include "warden/protocol.h"
+
+enum cgroup_controller { CG_MEMORY, CG_PIDS, CG_CPU, CG_CPUACCT, CG_CONTROLLERS };
+
+/* Where cells' groups are made: directories of this warden's own group. */
+struct cgroup_root {
+    enum cgroup_kind kind;
+    int dirs[CG_CONTROLLERS]; /* v2 uses the first only */
+    char prefix[64];          /* cordon-<pid>-<start time>- */
+    int error;                /* why there is none */
+    const char *cause;
+};
+
+struct cgroup {
+    enum cgroup_kind kind;
+    int dirs[CG_CONTROLLERS];
+    char name[96];
+    int join_files[CELL_CGROUP_FILES_MAX]; /* v1: the `tasks` files the child writes itself into */
+    int oom_fd;                            /* v1: eventfd; v2: memory.events; -1 when none */
+};
+
+struct cgroup_counters {
+    uint64_t cpu_user_us, cpu_system_us;
+    uint64_t memory_peak_bytes;
+    uint64_t processes_peak;
+    uint64_t oom_kills;
+    uint64_t process_refusals; /* forks that met the limit */
+};
+
+/* Finds a place, and removes what dead wardens left there. `kind` is CGROUP_NONE when there is no place; `cause` says
+ * why. */
+void cgroup_root_find(struct cgroup_root *root);
+
+/* 0 or -1 with errno; on failure nothing is left. `limit` as in a plan. */
+int cgroup_create(const struct cgroup_root *root, unsigned number, const int64_t *limit, struct cgroup *cgroup);
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
+uint64_t cgroup_cpu_us(const struct cgroup *cgroup);
+/* v2: kills every process in it; v1 has no such thing and relies on init's death. */
+void cgroup_kill(const struct cgroup *cgroup);
+/* 0, or -1 with errno EBUSY while processes remain. */
+int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup);
+void cgroup_close(struct cgroup *cgroup);
+
+/* The two kinds behind the calls above. */
+bool cgroup_v1_find(struct cgroup_root *root);
+bool cgroup_v2_find(struct cgroup_root *root);
+int cgroup_v1_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup);
+int cgroup_v2_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup);
+void cgroup_v1_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
+void cgroup_v2_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
+
+/* Kernel files. */
+int cgroup_write_number(int dir, const char *file, int64_t number);
+uint64_t cgroup_read_number(int dir, const char *file);
+/* The number after `key` in a file of "key number" lines; 0 when absent. */
+uint64_t cgroup_read_key(int dir, const char *file, const char *key);
+
+#endif

@@ -1,0 +1,148 @@
+/* Groups on cgroup v1: one directory in each of four hierarchies, beneath the warden's own groups. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "cell/mutant.h"
+#include "warden/cgroup.h"
+
+static const char *const controllers[CG_CONTROLLERS] = {"memory", "pids", "cpu", "cpuacct"};
+
+/* Where the hierarchy with this controller is mounted, and this process's group in it, as one path. */
+static bool own_group(const char *controller, char *path, size_t size)
+{
+    char mounts[16384], groups[4096], place[256] = "";
+    if (fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts) <= 0 ||
+        fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) <= 0)
+        return false;
+    char *save = NULL;
+    for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char where[256], type[32], options[512];
+        if (sscanf(line, "%*s %255s %31s %511s", where, type, options) != 3 || strcmp(type, "cgroup") != 0)
+            continue;
+        char *inner = NULL;
+        for (char *option = strtok_r(options, ",", &inner); option; option = strtok_r(NULL, ",", &inner))
+            if (!strcmp(option, controller))
+                snprintf(place, sizeof place, "%s", where);
+    }
+    if (!*place)
+        return false;
+    for (char *line = strtok_r(groups, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        char *inner = NULL;
+        for (char *name = strtok_r(names + 1, ",", &inner); name; name = strtok_r(NULL, ",", &inner))
+            if (!strcmp(name, controller))
+                return (size_t)snprintf(path, size, "%s%s", place, group) < size;
+    }
+    return false;
+}
+
+bool cgroup_v1_find(struct cgroup_root *root)
+{
+    for (int i = 0; i < CG_CONTROLLERS; i++) {
+        char path[512];
+        if (!own_group(controllers[i], path, sizeof path)) {
+            root->error = ENOENT;
+            root->cause = root->cause ? root->cause : "no cgroup hierarchy with memory, pids, cpu and cpuacct is mounted";
+            goto none;
+        }
+        root->dirs[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (root->dirs[i] < 0 || faccessat(root->dirs[i], ".", W_OK, AT_EACCESS) < 0) {
+            root->error = errno;
+            root->cause = "the cgroup v1 hierarchies are not writable for this user";
+            goto none;
+        }
+    }
+    root->kind = CGROUP_V1;
+    return true;
+none:
+    for (int i = 0; i < CG_CONTROLLERS; i++) {
+        cleanup_close(&root->dirs[i]);
+        root->dirs[i] = -1;
+    }
+    return false;
+}
+
+static int set_memory(int dir, const int64_t *limit)
+{
+    if (MUTANT(MEMORY))
+        return 0;
+    int64_t bytes = limit[LIMIT_MEMORY_BYTES];
+    if (cgroup_write_number(dir, "memory.limit_in_bytes", bytes) < 0)
+        return -1;
+    /* Swap 0: both limits equal. Without swap accounting the file does not exist. */
+    if (cgroup_write_number(dir, "memory.memsw.limit_in_bytes", bytes) < 0 && errno != ENOENT && errno != EOPNOTSUPP)
+        return -1;
+    cgroup_write_number(dir, "memory.swappiness", 0);
+    /* Socket buffers are outside the memory limit on v1; they get a quarter of it, at most 16 MiB. */
+    int64_t sockets = bytes / 4 < 16 << 20 ? bytes / 4 : 16 << 20;
+    if (MUTANT(TCP_BUFFERS))
+        return 0;
+    return cgroup_write_number(dir, "memory.kmem.tcp.limit_in_bytes", sockets) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static int set_cpu(int dir, int64_t milli_cpus)
+{
+    if (milli_cpus == LIMIT_UNLIMITED || MUTANT(CPU))
+        return 0;
+    const int64_t period_us = 100000;
+    if (cgroup_write_number(dir, "cpu.cfs_period_us", period_us) < 0)
+        return errno == ENOENT ? 0 : -1; /* a kernel without CFS bandwidth */
+    return cgroup_write_number(dir, "cpu.cfs_quota_us", period_us * milli_cpus / 1000);
+}
+
+/* The eventfd wakes when the group meets its limit and the kernel is about to kill in it. */
+static int watch_oom(int dir)
+{
+    auto_close int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    auto_close int control = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+    char text[64];
+    if (event < 0 || control < 0)
+        return -1;
+    snprintf(text, sizeof text, "%d %d", event, control);
+    if (fd_write_text_at(dir, "cgroup.event_control", text) < 0)
+        return -1;
+    return take_fd(&event);
+}
+
+int cgroup_v1_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup)
+{
+    for (int i = 0; i < CG_CONTROLLERS; i++) {
+        if (mkdirat(root->dirs[i], cgroup->name, 0755) < 0)
+            return -1;
+        cgroup->dirs[i] = openat(root->dirs[i], cgroup->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        cgroup->join_files[i] = cgroup->dirs[i] < 0 ? -1 : openat(cgroup->dirs[i], "tasks", O_WRONLY | O_CLOEXEC);
+        if (cgroup->join_files[i] < 0)
+            return -1;
+    }
+    if (set_memory(cgroup->dirs[CG_MEMORY], limit) < 0 || set_cpu(cgroup->dirs[CG_CPU], limit[LIMIT_CPUS]) < 0)
+        return -1;
+    /* One more than the limit: init is in the group too. */
+    if (!MUTANT(PROCESSES) && cgroup_write_number(cgroup->dirs[CG_PIDS], "pids.max", limit[LIMIT_PROCESSES] + 1) < 0)
+        return -1;
+    cgroup->oom_fd = watch_oom(cgroup->dirs[CG_MEMORY]);
+    return cgroup->oom_fd < 0 ? -1 : 0;
+}
+
+void cgroup_v1_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
+{
+    const int *dirs = cgroup->dirs;
+    counters->cpu_user_us = cgroup_read_number(dirs[CG_CPUACCT], "cpuacct.usage_user") / 1000;
+    counters->cpu_system_us = cgroup_read_number(dirs[CG_CPUACCT], "cpuacct.usage_sys") / 1000;
+    counters->memory_peak_bytes = cgroup_read_number(dirs[CG_MEMORY], "memory.max_usage_in_bytes");
+    counters->oom_kills = cgroup_read_key(dirs[CG_MEMORY], "memory.oom_control", "oom_kill");
+    counters->processes_peak = cgroup_read_number(dirs[CG_PIDS], "pids.peak");
+    counters->process_refusals = cgroup_read_key(dirs[CG_PIDS], "pids.events", "max");
+    if (counters->processes_peak > 0)
+        counters->processes_peak--; /* init */
+}

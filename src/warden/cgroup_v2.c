@@ -1,0 +1,163 @@
+/* Groups on cgroup v2. Cells need a parent that has the controllers in its subtree_control and no processes of its own,
+ * so the warden moves itself into a leaf of the delegated group first; the superuser may also start beneath the root. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "cell/mutant.h"
+#include "warden/cgroup.h"
+
+static const char *const needed[] = {"memory", "pids", "cpu"};
+
+static bool mounted_at(char *path, size_t size)
+{
+    char mounts[16384];
+    if (fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts) <= 0)
+        return false;
+    char *save = NULL;
+    for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char where[256], type[32];
+        if (sscanf(line, "%*s %255s %31s", where, type) == 2 && !strcmp(type, "cgroup2"))
+            return (size_t)snprintf(path, size, "%s", where) < size;
+    }
+    return false;
+}
+
+static bool own_group(char *group, size_t size)
+{
+    char groups[4096];
+    if (fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) <= 0)
+        return false;
+    char *save = NULL;
+    for (char *line = strtok_r(groups, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (!strncmp(line, "0::", 3))
+            return (size_t)snprintf(group, size, "%s", line + 3) < size;
+    return false;
+}
+
+static bool has_words(const char *text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *at = strstr(text, words[i]);
+        size_t length = strlen(words[i]);
+        while (at && !((at == text || at[-1] == ' ') && strchr(" \n", at[length])))
+            at = strstr(at + 1, words[i]);
+        if (!at)
+            return false;
+    }
+    return true;
+}
+
+static bool offers_controllers(int dir)
+{
+    char text[256];
+    return fd_read_text_at(dir, "cgroup.controllers", text, sizeof text) > 0 &&
+           has_words(text, needed, ARRAY_LEN(needed));
+}
+
+static bool passes_controllers(int dir)
+{
+    char text[256];
+    if (fd_read_text_at(dir, "cgroup.subtree_control", text, sizeof text) >= 0 &&
+        has_words(text, needed, ARRAY_LEN(needed)))
+        return true;
+    return fd_write_text_at(dir, "cgroup.subtree_control", "+memory +pids +cpu") == 0;
+}
+
+/* A group cannot both hold processes and pass controllers on: this warden, the only one in it, moves to a leaf. */
+static bool step_aside(int dir)
+{
+    if (mkdirat(dir, "cordon-warden", 0755) < 0 && errno != EEXIST)
+        return false;
+    return fd_write_text_at(dir, "cordon-warden/cgroup.procs", "0") == 0;
+}
+
+static bool take(struct cgroup_root *root, const char *path, bool aside)
+{
+    auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || faccessat(dir, ".", W_OK, AT_EACCESS) < 0 || !offers_controllers(dir))
+        return false;
+    if (!passes_controllers(dir) && !(aside && step_aside(dir) && passes_controllers(dir)))
+        return false;
+    root->dirs[0] = take_fd(&dir);
+    root->kind = CGROUP_V2;
+    return true;
+}
+
+bool cgroup_v2_find(struct cgroup_root *root)
+{
+    char mount[256], group[512], path[1024];
+    if (!mounted_at(mount, sizeof mount))
+        return false;
+    auto_close int top = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0 || !offers_controllers(top))
+        return false; /* a hybrid host: the controllers are on v1 */
+    if (own_group(group, sizeof group)) {
+        snprintf(path, sizeof path, "%s%s", mount, group);
+        if (take(root, path, true))
+            return true;
+        /* A service's own leaf, such as an earlier warden's: its parent may be the delegated group. */
+        char *slash = strrchr(path, '/');
+        if (slash && (size_t)(slash - path) > strlen(mount)) {
+            *slash = '\0';
+            if (take(root, path, false))
+                return true;
+        }
+    }
+    if (geteuid() == 0) {
+        snprintf(path, sizeof path, "%s/cordon", mount);
+        if (passes_controllers(top) && (mkdir(path, 0755) == 0 || errno == EEXIST) && take(root, path, false))
+            return true;
+    }
+    root->error = EACCES;
+    root->cause = "no cgroup v2 group with memory, pids and cpu is delegated to this user";
+    return false;
+}
+
+static int set_limits(int dir, const int64_t *limit)
+{
+    if (!MUTANT(MEMORY)) {
+        if (cgroup_write_number(dir, "memory.max", limit[LIMIT_MEMORY_BYTES]) < 0)
+            return -1;
+        if (cgroup_write_number(dir, "memory.swap.max", 0) < 0 && errno != ENOENT)
+            return -1;
+        fd_write_text_at(dir, "memory.oom.group", "1");
+    }
+    if (!MUTANT(PROCESSES) && cgroup_write_number(dir, "pids.max", limit[LIMIT_PROCESSES] + 1) < 0)
+        return -1;
+    if (limit[LIMIT_CPUS] == LIMIT_UNLIMITED || MUTANT(CPU))
+        return 0;
+    char text[48];
+    snprintf(text, sizeof text, "%lld 100000", (long long)(limit[LIMIT_CPUS] * 100));
+    return fd_write_text_at(dir, "cpu.max", text);
+}
+
+int cgroup_v2_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup)
+{
+    if (mkdirat(root->dirs[0], cgroup->name, 0755) < 0)
+        return -1;
+    cgroup->dirs[0] = openat(root->dirs[0], cgroup->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cgroup->dirs[0] < 0 || set_limits(cgroup->dirs[0], limit) < 0)
+        return -1;
+    cgroup->oom_fd = openat(cgroup->dirs[0], "memory.events", O_RDONLY | O_CLOEXEC);
+    return cgroup->oom_fd < 0 ? -1 : 0;
+}
+
+void cgroup_v2_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
+{
+    int dir = cgroup->dirs[0];
+    counters->cpu_user_us = cgroup_read_key(dir, "cpu.stat", "user_usec");
+    counters->cpu_system_us = cgroup_read_key(dir, "cpu.stat", "system_usec");
+    counters->memory_peak_bytes = cgroup_read_number(dir, "memory.peak");
+    counters->oom_kills = cgroup_read_key(dir, "memory.events", "oom_kill");
+    counters->processes_peak = cgroup_read_number(dir, "pids.peak");
+    counters->process_refusals = cgroup_read_key(dir, "pids.events", "max");
+    if (counters->processes_peak > 0)
+        counters->processes_peak--; /* init */
+}

@@ -1,0 +1,184 @@
+/* Seccomp notifications: records what was refused, answers with the policy's errno. The answer to a refused call never
+ * depends on memory the program could change; addresses are read for the report only. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cell/policy.h"
+#include "warden/warden.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#define FOREIGN_BIT 0x40000000
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#define FOREIGN_BIT 0
+#endif
+
+/* A burst, then a bounded rate: about 2000 observed or 200 refused calls a second. Calls beyond that wait, and a kill
+ * still reaches them. */
+#define TOKENS_BURST 512
+#define REFILL_US    500
+#define REFUSAL_COST 10
+#define ROUND_MAX    16
+
+static void record(struct cell *cell, const char *kind, const char *what, const char *hint)
+{
+    for (uint32_t i = 0; i < cell->denial_count; i++)
+        if (!strcmp(cell->denials[i].what, what)) {
+            cell->denials[i].count++;
+            return;
+        }
+    if (cell->denial_count == DENIALS_MAX) {
+        cell->denials_dropped++;
+        return;
+    }
+    struct wire_denial *denial = &cell->denials[cell->denial_count++];
+    *denial = (struct wire_denial){.count = 1};
+    snprintf(denial->kind, sizeof denial->kind, "%s", kind);
+    snprintf(denial->what, sizeof denial->what, "%s", what);
+    snprintf(denial->hint, sizeof denial->hint, "%s", hint);
+}
+
+/* "93.184.216.34:80" for an address outside the cell; false for loopback, local sockets and what cannot be read. */
+static bool outside_address(pid_t pid, uint64_t address, uint64_t length, char *text, size_t size)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        char bytes[sizeof(struct sockaddr_in6)];
+    } at = {0};
+    size_t wanted = length < sizeof at ? length : sizeof at;
+    struct iovec local = {&at, wanted}, remote = {(void *)(uintptr_t)address, wanted};
+    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) < (ssize_t)sizeof(struct sockaddr_in)) {
+        snprintf(text, size, "unknown address");
+        return length >= sizeof(struct sockaddr_in);
+    }
+    char host[INET6_ADDRSTRLEN];
+    if (at.any.sa_family == AF_INET) {
+        if ((ntohl(at.v4.sin_addr.s_addr) >> 24) == 127 || at.v4.sin_addr.s_addr == 0)
+            return false;
+        inet_ntop(AF_INET, &at.v4.sin_addr, host, sizeof host);
+        snprintf(text, size, "%s:%u", host, ntohs(at.v4.sin_port));
+        return true;
+    }
+    if (at.any.sa_family == AF_INET6) {
+        if (IN6_IS_ADDR_LOOPBACK(&at.v6.sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&at.v6.sin6_addr))
+            return false;
+        inet_ntop(AF_INET6, &at.v6.sin6_addr, host, sizeof host);
+        snprintf(text, size, "[%s]:%u", host, ntohs(at.v6.sin6_port));
+        return true;
+    }
+    return false;
+}
+
+static void observe(struct cell *cell, const struct seccomp_notif *call, const struct policy_notice *notice)
+{
+    bool send = call->data.nr == SYS_sendto;
+    char address[96], what[96];
+    if (!outside_address((pid_t)call->pid, call->data.args[send ? 4 : 1], call->data.args[send ? 5 : 2], address,
+                         sizeof address))
+        return;
+    /* The process may have died and its pid may name another since: then this was not its address. */
+    uint64_t id = call->id;
+    if (ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
+        return;
+    snprintf(what, sizeof what, "%s(%.64s)", notice->name, address);
+    record(cell, "network", what, notice->hint);
+}
+
+static void answer(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
+{
+    struct seccomp_notif_resp response = {.id = call->id, .error = -EPERM};
+    if (call->data.arch != NATIVE_ARCH || (FOREIGN_BIT && call->data.nr & FOREIGN_BIT)) {
+        record(cell, "syscall", "foreign system call ABI",
+               "32-bit and x32 calls would dodge the policy; build the program for this machine's 64-bit ABI");
+        cell_kill(warden, cell, ENDING_DENIED);
+        return;
+    }
+    const struct policy_notice *notice = policy_find(call->data.nr, (const uint64_t *)call->data.args);
+    if (!notice) {
+        char what[32];
+        snprintf(what, sizeof what, "system call %d", call->data.nr);
+        record(cell, "syscall", what, "this call is not part of what programs in a cell may use");
+    } else if (notice->action == POLICY_KILL) {
+        record(cell, "syscall", notice->name, notice->hint);
+        cell_kill(warden, cell, ENDING_DENIED);
+        return;
+    } else if (notice->action == POLICY_OBSERVE) {
+        observe(cell, call, notice);
+        response.error = 0;
+        response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    } else {
+        record(cell, "syscall", notice->name, notice->hint);
+        response.error = -notice->refusal;
+    }
+    if (response.error)
+        cell->notify_tokens -= cell->notify_tokens < REFUSAL_COST ? cell->notify_tokens : REFUSAL_COST;
+    ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_SEND, &response); /* ENOENT: it died meanwhile */
+}
+
+static bool take_token(struct cell *cell, uint64_t now_us)
+{
+    if (cell->notify_refill_us == 0) {
+        cell->notify_refill_us = now_us;
+        cell->notify_tokens = TOKENS_BURST;
+    }
+    uint64_t earned = (now_us - cell->notify_refill_us) / REFILL_US;
+    if (earned) {
+        cell->notify_tokens += (unsigned)(earned > TOKENS_BURST ? TOKENS_BURST : earned);
+        if (cell->notify_tokens > TOKENS_BURST)
+            cell->notify_tokens = TOKENS_BURST;
+        cell->notify_refill_us += earned * REFILL_US;
+    }
+    if (!cell->notify_tokens)
+        return false;
+    cell->notify_tokens--;
+    return true;
+}
+
+void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    if (!(events & EPOLLIN)) { /* hung up: no task is left under the filter */
+        loop_forget(warden, &cell->listener);
+        return;
+    }
+    for (int i = 0; i < ROUND_MAX && cell->listener.fd >= 0; i++) {
+        if (!take_token(cell, clock_us())) {
+            cell->notify_paused = true;
+            loop_rearm(warden, &cell->listener, false);
+            return;
+        }
+        struct seccomp_notif call = {0};
+        if (ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0) {
+            if (errno != ENOENT && errno != EINTR)
+                loop_forget(warden, &cell->listener);
+            return;
+        }
+        answer(warden, cell, &call);
+        if (!loop_has_input(cell->listener.fd))
+            return;
+    }
+}
+
+void notify_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
+{
+    if (cell->notify_paused && now_us >= cell->notify_refill_us + REFILL_US && cell->listener.fd >= 0) {
+        cell->notify_paused = false;
+        loop_rearm(warden, &cell->listener, true);
+    }
+}

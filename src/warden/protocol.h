@@ -1,0 +1,88 @@
+/* What library and warden say to each other. The warden has one SEQPACKET socket to its engine, on which runs are
+ * ordered, and one to each run, on which that run's events come. Closing a run's socket cancels it. */
+#ifndef WARDEN_PROTOCOL_H
+#define WARDEN_PROTOCOL_H
+
+#include <cordon/result.h>
+#include <stdint.h>
+
+#include "base/control.h"
+
+/* The engine's socket in the warden. */
+#define WARDEN_SOCKET 3
+
+/* Descriptors that come with an order, in this order; mount sources follow. */
+enum order_fd { ORDER_PLAN, ORDER_RUN, ORDER_STDIN, ORDER_STDOUT, ORDER_STDERR, ORDER_VALUE, ORDER_MOUNTS };
+
+struct order {
+    uint32_t size; /* of this struct */
+    uint32_t has_value;
+    uint64_t accepted_us; /* when the library took the request */
+};
+
+/* From the library on a run's socket. */
+enum command_type { COMMAND_CANCEL = 1, COMMAND_OUTPUT_LIMIT };
+
+enum event_type { EVENT_STARTED = 1, EVENT_FAILED, EVENT_ENDED };
+
+/* The cell could not be made, or the program not started: nothing of the user's ran. */
+struct event_failed {
+    uint32_t type;
+    int32_t error;
+    uint32_t control; /* enum control, or CONTROL_NONE */
+    uint32_t step;    /* enum cell_step */
+    uint32_t detail;
+    char text[200];
+};
+
+struct event_started {
+    uint32_t type;
+};
+
+struct wire_denial {
+    char kind[12];
+    char what[96];
+    char hint[160];
+    uint32_t count;
+};
+
+#define DENIALS_MAX 48
+
+enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+struct usage {
+    uint64_t wall_us;
+    uint64_t cpu_user_us, cpu_system_us;
+    uint64_t memory_peak_bytes;
+    uint64_t processes_peak;
+    uint64_t disk_bytes, inodes; /* at the end */
+};
+
+/* Which limit was met, beside the verdict: a program may meet one and cope. */
+enum limit_hit {
+    HIT_PROCESSES = 1 << 0,
+    HIT_DISK_BYTES = 1 << 1,
+    HIT_INODES = 1 << 2,
+    HIT_FILE_BYTES = 1 << 3,
+    HIT_MEMORY = 1 << 4,
+};
+
+struct event_ended {
+    uint32_t type;
+    uint32_t status; /* cordon_status */
+    int32_t exit_code; /* -1 when it did not exit by itself */
+    int32_t signal;
+    uint32_t hits;
+    uint32_t controls; /* CONTROL_BIT of those in force */
+    uint32_t cgroup;   /* enum cgroup_kind */
+    uint32_t uid;      /* host uid of the program */
+    uint64_t start_us; /* accepted → first user instruction */
+    uint64_t run_us;
+    struct usage usage;
+    uint32_t denial_count;
+    uint32_t denials_dropped; /* kinds of denial beyond the table */
+    struct wire_denial denials[DENIALS_MAX];
+    /* Sent up to the last denial in use; the work directory's descriptor comes with it. */
+};
+
+#endif

@@ -1,0 +1,161 @@
+/* The two clones of a cell. Namespaces are made by the clone of init; the program is cloned into init's pid namespace
+ * and is the warden's own child, so that its exit status comes from the kernel and from nowhere else. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "cell/sys.h"
+#include "warden/warden.h"
+
+static const struct {
+    uint64_t flag;
+    enum control control;
+} namespace_controls[] = {
+    {CLONE_NEWUSER, CONTROL_USERNS}, {CLONE_NEWPID, CONTROL_PIDNS}, {CLONE_NEWNS, CONTROL_MOUNTNS},
+    {CLONE_NEWNET, CONTROL_NETNS},   {CLONE_NEWIPC, CONTROL_IPCNS}, {CLONE_NEWUTS, CONTROL_UTSNS},
+};
+
+enum control spawn_find_refused(uint32_t namespaces, int *error)
+{
+    uint64_t base = namespaces & CLONE_NEWUSER;
+    for (unsigned i = 0; i < ARRAY_LEN(namespace_controls); i++) {
+        if (!(namespaces & namespace_controls[i].flag))
+            continue;
+        struct clone_args args = {.flags = base | namespace_controls[i].flag};
+        pid_t pid = sys_clone3(&args, sizeof args);
+        if (pid == 0)
+            _exit(0);
+        if (pid < 0) {
+            *error = errno;
+            return namespace_controls[i].control;
+        }
+        waitpid(pid, NULL, __WALL);
+    }
+    return CONTROL_NONE;
+}
+
+static void into_cgroup(const struct cell *cell, struct clone_args *args)
+{
+    if (cell->cgroup.kind != CGROUP_V2)
+        return;
+    args->flags |= CLONE_INTO_CGROUP;
+    args->cgroup = (uint64_t)cell->cgroup.dirs[0];
+}
+
+static int talk_pair(int *ours, int *theirs)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    *ours = pair[0];
+    *theirs = pair[1];
+    return 0;
+}
+
+static void set_namespace_controls(struct cell *cell)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(namespace_controls); i++)
+        if (cell->namespaces & namespace_controls[i].flag)
+            cell->controls |= CONTROL_BIT(namespace_controls[i].control);
+}
+
+int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
+{
+    auto_close int ours = -1, theirs = -1, lifeline_read = -1;
+    int lifeline[2];
+    *step = STEP_CLONE;
+    if (talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+        return -1;
+    lifeline_read = lifeline[0];
+    cell->lifeline = lifeline[1];
+
+    struct slot_setup setup = {.report = theirs,
+                               .lifeline = lifeline_read,
+                               .own_ids = !warden->rootless,
+                               .namespaces = cell->namespaces,
+                               .optional = cell->plan.optional,
+                               .disk_bytes = cell->plan.limit[LIMIT_DISK_BYTES],
+                               .inodes = cell->plan.limit[LIMIT_INODES],
+                               .etc = cell->etc,
+                               .mounts = cell->mounts,
+                               .mount_count = (uint32_t)cell->plan.mount_count,
+                               .tcp_buffer_bytes = 128 << 10};
+    memcpy(setup.cgroup_files, cell->cgroup.join_files, sizeof setup.cgroup_files);
+
+    int pidfd = -1;
+    struct clone_args args = {.flags = cell->namespaces | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd};
+    into_cgroup(cell, &args);
+    pid_t pid = sys_clone3(&args, sizeof args);
+    if (pid < 0)
+        return -1;
+    if (pid == 0) {
+        close(cell->lifeline); /* or init would hold its own lifeline open */
+        close(ours);
+        cell_init_main(&setup);
+    }
+    cell->init_pid = pid;
+    if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0 ||
+        loop_watch(warden, &cell->init_talk, take_fd(&ours), cell, cell->init_talk.ready) < 0)
+        return -1;
+    set_namespace_controls(cell);
+
+    *step = STEP_ID_MAPS;
+    if (identity_write_maps(warden, cell) < 0)
+        return -1;
+    *step = STEP_REQUEST_MOUNT;
+    uint32_t detail = 0;
+    if (mount_sources_idmap(warden, cell, &detail) < 0)
+        return -1;
+    *step = STEP_ID_MAPS;
+    size_t detached = warden->rootless ? 0 : cell->plan.mount_count;
+    return fd_send(cell->init_talk.fd, "g", 1, cell->mount_fds, detached);
+}
+
+int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step)
+{
+    auto_close int ours = -1, theirs = -1;
+    *step = STEP_ENTER;
+    if (talk_pair(&ours, &theirs) < 0)
+        return -1;
+    struct program_setup setup = {.report = theirs,
+                                  .init_pidfd = cell->init.fd,
+                                  .own_ids = !warden->rootless,
+                                  .group_limits = cell->cgroup.kind != CGROUP_NONE,
+                                  .namespaces = cell->namespaces,
+                                  .optional = cell->plan.optional,
+                                  .plan = &cell->plan,
+                                  .mounts = cell->mounts,
+                                  .mount_count = (uint32_t)cell->plan.mount_count};
+    memcpy(setup.cgroup_files, cell->cgroup.join_files, sizeof setup.cgroup_files);
+    memcpy(setup.stdio, cell->stdio, sizeof setup.stdio);
+
+    if (cell->namespaces & CLONE_NEWPID && setns(cell->init.fd, CLONE_NEWPID) < 0)
+        return -1;
+    /* Only this child may have a copy of the plan; see cell_order(). */
+    madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DOFORK);
+    int pidfd = -1;
+    struct clone_args args = {.flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd};
+    into_cgroup(cell, &args);
+    pid_t pid = sys_clone3(&args, sizeof args);
+    if (pid == 0)
+        cell_program_main(&setup);
+    int saved = errno;
+    madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DONTFORK);
+    if (cell->namespaces & CLONE_NEWPID && setns(warden->own_pid_ns, CLONE_NEWPID) < 0)
+        _exit(1); /* a warden whose children land in a cell is of no use; the cells die with it */
+    errno = saved;
+    if (pid < 0)
+        return -1;
+    cell->program_pid = pid;
+    if (loop_watch(warden, &cell->program, pidfd, cell, cell->program.ready) < 0)
+        return -1;
+    return loop_watch(warden, &cell->talk, take_fd(&ours), cell, cell->talk.ready);
+}

@@ -1,0 +1,136 @@
+/* The warden: the only process that makes cells. Single-threaded; makes, watches, kills, accounts, gives verdicts. It
+ * never reads what a program prints, and never opens a path that a program could have made.
+ *
+ * Life of a cell:  order → cgroup, init cloned → id maps, go → PREPARED → program cloned → READY (restrictions in force)
+ * → exec → running → ended (verdict sent) → init reaped, cgroup removed → gone. */
+#ifndef WARDEN_WARDEN_H
+#define WARDEN_WARDEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cell/cell.h"
+#include "cell/report.h"
+#include "plan/plan.h"
+#include "warden/cgroup.h"
+#include "warden/protocol.h"
+#include "warden/verdict.h"
+
+struct warden;
+struct cell;
+
+/* A descriptor in the loop and what to do when it is ready. */
+struct watch {
+    int fd;
+    void (*ready)(struct warden *warden, struct cell *cell, uint32_t events);
+    struct cell *cell;
+};
+
+enum cell_phase { PHASE_PREPARING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDED };
+
+struct cell {
+    struct cell *next, **link;
+    enum cell_phase phase;
+    struct plan plan;
+    struct cell_mount mounts[PLAN_MOUNT_MAX];
+    int mount_fds[PLAN_MOUNT_MAX];
+    char **etc; /* copied out of the plan, because init has no copy of that */
+    int stdio[4];
+    struct watch run;       /* the library's end: commands, or end of file */
+    struct watch init_talk; /* records from init */
+    struct watch talk;      /* records from the program; end of file is a successful exec */
+    struct watch init;      /* pidfd */
+    struct watch program;   /* pidfd */
+    struct watch listener;  /* seccomp notifications */
+    struct watch oom;       /* v1 eventfd, v2 memory.events */
+    pid_t init_pid, program_pid;
+    int lifeline; /* write end; init has the other */
+    int work_fd;
+    struct cgroup cgroup;
+    uint32_t namespaces;
+    uint32_t controls;
+    uid_t uid;
+    bool program_ready; /* restrictions are in force; exec is next */
+    bool gone;          /* nothing of it is left; freed at the end of the round */
+    struct ending ending;
+    uint64_t accepted_us, started_us, ended_us;
+    uint64_t wall_deadline_us, next_check_us, retry_us;
+    struct sample {
+        uint64_t memory_bytes, processes, cpu_us;
+    } sampled_peak; /* only without cgroup */
+    uint64_t rusage_user_us, rusage_system_us, rusage_peak_bytes;
+    uint32_t hits;
+    /* notifications: a bucket of answers, so that a flood costs the host little */
+    unsigned notify_tokens;
+    uint64_t notify_refill_us;
+    bool notify_paused;
+    struct wire_denial denials[DENIALS_MAX];
+    uint32_t denial_count, denials_dropped;
+};
+
+struct warden {
+    int epoll;
+    struct watch engine;
+    struct cell *cells;
+    struct cgroup_root cgroups;
+    bool rootless; /* one id only: the caller's own */
+    bool leaving;
+    uid_t uid; /* the caller's, as the host knows it */
+    gid_t gid;
+    int own_pid_ns;
+    unsigned next_number;
+    long processors;
+    /* Set when the warden itself cannot work: every order is answered with it. */
+    struct event_failed broken;
+};
+
+/* loop.c */
+int loop_watch(struct warden *warden, struct watch *watch, int fd, struct cell *cell,
+               void (*ready)(struct warden *, struct cell *, uint32_t));
+/* Also wakes on POLLPRI, as v2's memory.events does. */
+void loop_watch_priority(struct warden *warden, struct watch *watch);
+void loop_rearm(struct warden *warden, struct watch *watch, bool on);
+void loop_forget(struct warden *warden, struct watch *watch); /* closes the descriptor */
+bool loop_has_input(int fd);
+void loop_run(struct warden *warden);
+
+/* cell.c */
+void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
+void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us);
+uint64_t cell_next_tick(const struct cell *cell);
+void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause);
+void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
+               const char *text);
+void cell_end_all(struct warden *warden);
+/* Frees the cells that are gone for good. */
+void cell_collect(struct warden *warden);
+
+/* spawn.c: 0, or -1 with errno */
+int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);
+int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step);
+/* The namespace the kernel refuses, tried one at a time; CONTROL_NONE when all can be had. */
+enum control spawn_find_refused(uint32_t namespaces, int *error);
+
+/* identity.c */
+int identity_write_maps(struct warden *warden, struct cell *cell);
+int identity_enter_own_userns(uid_t uid, gid_t gid);
+/* A user namespace whose id map turns the caller's id into the program's, for idmapped mounts; its descriptor. */
+int identity_mount_userns(struct warden *warden, const struct cell *cell);
+
+/* mount_sources.c */
+int mount_sources_resolve(struct warden *warden, struct cell *cell, const int *fds, size_t fd_count);
+int mount_sources_idmap(struct warden *warden, struct cell *cell, uint32_t *detail);
+
+/* notify.c */
+void notify_ready(struct warden *warden, struct cell *cell, uint32_t events);
+void notify_tick(struct warden *warden, struct cell *cell, uint64_t now_us);
+
+/* account.c */
+void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills);
+uint64_t account_cpu_us(struct cell *cell);
+/* Disk quotas seen full; without cgroup also memory, processes and CPU time, summed from /proc. */
+void account_sample(struct cell *cell);
+void account_disk(struct cell *cell, struct usage *usage);
+
+#endif

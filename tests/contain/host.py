@@ -1,0 +1,324 @@
+"""The host's side of the judgement: planted secrets, bait that records a hit, and what may not change or stay behind.
+
+Nothing here asks the hostile program. The test process makes itself a subreaper, so that whatever a run leaves alive
+becomes its descendant, also when cordon and its warden are gone."""
+import ctypes
+import hashlib
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_CHILD_SUBREAPER = 36
+SYS_ADD_KEY, SYS_KEYCTL = 248, 250
+WATCHED_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", f"/run/user/{os.getuid()}")
+
+
+def read_text(path):
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def process_table():
+    """pid -> (parent, state) of every process."""
+    table = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            line = read_text(f"/proc/{name}/stat")
+            if line:
+                fields = line[line.rindex(")") + 2:].split()
+                table[int(name)] = (int(fields[1]), fields[0])
+    return table
+
+
+def descendants(root, table=None):
+    table = table or process_table()
+    children = {}
+    for pid, (parent, _) in table.items():
+        children.setdefault(parent, []).append(pid)
+    found, queue = [], [root]
+    while queue:
+        for child in children.get(queue.pop(), []):
+            found.append(child)
+            queue.append(child)
+    return found
+
+
+def cordon_cgroups():
+    found = set()
+    for top, names, _ in os.walk("/sys/fs/cgroup"):
+        found.update(os.path.join(top, name) for name in names if name.startswith("cordon-"))
+        if top.count("/") > 8:
+            names.clear()
+    return found
+
+
+def empty_cgroup(path):
+    for top, _, _ in os.walk(path):
+        if read_text(os.path.join(top, "cgroup.procs")).strip():
+            return False
+    return os.path.isdir(path)
+
+
+def sysv_objects():
+    found = set()
+    for kind in ("shm", "sem", "msg"):
+        for line in read_text(f"/proc/sysvipc/{kind}").splitlines()[1:]:
+            fields = line.split()
+            found.add((kind, fields[0], fields[1]))
+    return found
+
+
+def remove_sysv(kind, identifier):
+    LIBC[f"{kind}ctl"](int(identifier), 0, 0) if kind == "sem" else LIBC[f"{kind}ctl"](int(identifier), 0, None)
+
+
+def listing(directory):
+    """Entries that cordon, a cell or one of these programs could have left."""
+    found = set()
+    try:
+        entries = list(os.scandir(directory))
+    except OSError:
+        return found
+    for entry in entries:
+        try:
+            owner = entry.stat(follow_symlinks=False).st_uid
+        except OSError:
+            continue
+        if "cordon" in entry.name or "contain-" in entry.name or owner >= 65536:
+            found.add(entry.path)
+    return found
+
+
+def memory_free():
+    values = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in read_text("/proc/meminfo").splitlines()}
+    return values["MemAvailable"] + values["SwapFree"]
+
+
+def thread_count():
+    return int(read_text("/proc/loadavg").split()[3].split("/")[1])
+
+
+class Host:
+    def __init__(self):
+        LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.directory = Path(tempfile.mkdtemp(prefix="cordon-secret-", dir="/var/tmp"))
+        self.directory.chmod(0o755)
+        self.secrets = {name: f"SECRET-{name}-{secrets.token_hex(8)}" for name in ("WORLD", "PRIVATE", "ENV", "ARGV", "KEY", "FD")}
+        self.plant("world.txt", self.secrets["WORLD"], 0o644)
+        self.plant("private.txt", self.secrets["PRIVATE"], 0o600)
+        self.plant("inherited.txt", self.secrets["FD"], 0o600)
+        (self.directory / "shared").mkdir(mode=0o755)
+        self.plant("shared/keep.txt", "keep me\n", 0o644)
+        self.bait_name = f"bait-{secrets.token_hex(8)}"
+        self.key_name = f"contain-{secrets.token_hex(8)}"
+        self.open_bait()
+        self.open_leaks()
+        self.victim = None
+        self.start_victim()
+        self.plant_key()
+        self.before = self.snapshot()
+
+    def plant(self, name, text, mode):
+        path = self.directory / name
+        path.write_text(text)
+        path.chmod(mode)
+
+    def plant_key(self):
+        """A key in a session keyring of our own, which children inherit."""
+        LIBC.syscall(SYS_KEYCTL, 1, None)
+        value = self.secrets["KEY"].encode()
+        LIBC.syscall(SYS_ADD_KEY, b"user", self.key_name.encode(), value, ctypes.c_size_t(len(value)), -3)
+
+    def open_bait(self):
+        self.listeners = {}
+
+        def listener(name, family, kind, address):
+            bait = socket.socket(family, kind)
+            bait.bind(address)
+            bait.setblocking(False)
+            if kind == socket.SOCK_STREAM:
+                bait.listen(64)
+            self.listeners[name] = bait
+            return bait
+
+        self.tcp4 = listener("tcp4", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)).getsockname()[1]
+        try:
+            self.tcp6 = listener("tcp6", socket.AF_INET6, socket.SOCK_STREAM, ("::1", 0)).getsockname()[1]
+        except OSError:
+            self.tcp6 = 1
+        self.udp = listener("udp", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)).getsockname()[1]
+        listener("abstract", socket.AF_UNIX, socket.SOCK_STREAM, "\0" + self.bait_name)
+        listener("path", socket.AF_UNIX, socket.SOCK_STREAM, str(self.directory / "bait.sock"))
+        (self.directory / "bait.sock").chmod(0o777)
+
+    def take_hits(self):
+        """Who came since the last call; the kernel completes a connection without our accept."""
+        hits = []
+        while True:
+            ready = select.select(list(self.listeners.values()), [], [], 0)[0]
+            if not ready:
+                return hits
+            for name, bait in self.listeners.items():
+                if bait not in ready:
+                    continue
+                hits.append(name)
+                if bait.type == socket.SOCK_DGRAM:
+                    bait.recv(65536)
+                else:
+                    bait.accept()[0].close()
+
+    def open_leaks(self):
+        """Descriptors that a careless caller leaves open over the exec of cordon."""
+        self.leaks = [os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY), os.open(self.directory / "inherited.txt", os.O_RDWR)]
+        for fd in self.leaks:
+            os.set_inheritable(fd, True)
+
+    def start_victim(self):
+        self.victim = subprocess.Popen([self.secrets["ARGV"], "3600"], executable="/bin/sleep", start_new_session=True,
+                                       env={"CONTAIN_SECRET": self.secrets["ENV"]})
+
+    def victim_trouble(self):
+        if self.victim.poll() is not None:
+            return f"the bait process was killed ({self.victim.returncode})"
+        status = read_text(f"/proc/{self.victim.pid}/status")
+        if "\nState:\tT" in status or "\nState:\tt" in status or "\nTracerPid:\t0\n" not in status:
+            return "the bait process was stopped or traced"
+        return None
+
+    def environment(self, mark):
+        """What a program is told: where the bait is, never what the secrets are."""
+        port = socket.socket()
+        for number in range(20000 + secrets.randbelow(8000), 32000):
+            try:
+                port.bind(("127.0.0.1", number))
+                break
+            except OSError:
+                continue
+        port.close()
+        return {"BAIT_DIR": str(self.directory), "BAIT_PID": str(self.victim.pid), "BAIT_TCP4": str(self.tcp4), "BAIT_TCP6": str(self.tcp6),
+                "BAIT_UDP": str(self.udp), "BAIT_UNIX": self.bait_name, "BAIT_KEY": self.key_name, "BAIT_HOST": os.uname().nodename, "MARK": mark,
+                "MARK_KEY": str(int(hashlib.sha256(mark.encode()).hexdigest()[:7], 16) + 1), "LISTEN_PORT": str(number),
+                "LISTEN_UNIX": f"listen-{mark}"}
+
+    def secrets_in(self, data):
+        return sorted(name for name, value in self.secrets.items() if value.encode() in data)
+
+    def snapshot(self):
+        files = {}
+        for path in sorted(self.directory.rglob("*")):
+            info = path.lstat()
+            content = path.read_bytes() if stat.S_ISREG(info.st_mode) else b""
+            files[str(path)] = (info.st_mode, info.st_uid, info.st_nlink if stat.S_ISREG(info.st_mode) else 0, content)
+        entries = set()
+        for directory in WATCHED_DIRECTORIES:
+            entries |= listing(directory)
+        return {"files": files, "entries": entries, "cgroups": cordon_cgroups(), "sysv": sysv_objects(),
+                "mounts": set(line.split(" ", 1)[0] for line in read_text("/proc/self/mountinfo").splitlines()),
+                "settings": {path: read_text(path) for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
+                                                                "/proc/sys/kernel/domainname", "/proc/sys/kernel/modprobe")}}
+
+    def strangers(self):
+        """Living processes that a run left to us; zombies among them are reaped."""
+        table = process_table()
+        mine = [pid for pid in descendants(os.getpid(), table) if pid != self.victim.pid]
+        alive = []
+        for pid in mine:
+            parent, state = table[pid]
+            if state != "Z":
+                alive.append(pid)
+            elif parent == os.getpid():
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+        return alive
+
+    def wait_alone(self, seconds):
+        """Waits until no process of a run is left; returns (those still alive, how long it took)."""
+        start = time.monotonic()
+        while True:
+            left = self.strangers()
+            passed = time.monotonic() - start
+            if not left or passed > seconds:
+                return left, passed
+            time.sleep(0.003)
+
+    def kill_strangers(self):
+        for _ in range(50):
+            left = self.strangers()
+            if not left:
+                return
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
+            time.sleep(0.01)
+
+    def changes(self, mark, patience=3.0):
+        """What is different on the host since the last look. New entries get a moment to go away by themselves."""
+        deadline = time.monotonic() + patience
+        while True:
+            now = self.snapshot()
+            new = {kind: now[kind] - self.before[kind] for kind in ("entries", "cgroups", "sysv", "mounts")}
+            # A group with processes in it belongs to somebody else's run: ours were seen to be gone.
+            waiting = new["entries"] or new["sysv"] or new["mounts"] or any(empty_cgroup(path) for path in new["cgroups"])
+            if not waiting or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        found = []
+        found += [f"left behind: {path}" for path in sorted(new["entries"])]
+        found += [f"cgroup left behind: {path}" for path in sorted(new["cgroups"]) if empty_cgroup(path)]
+        found += [f"SysV object left behind: {item}" for item in sorted(new["sysv"])]
+        found += [f"mount left behind: {item}" for item in sorted(new["mounts"])]
+        for path, value in now["settings"].items():
+            if value != self.before["settings"][path]:
+                found.append(f"{path} was changed to {value!r}")
+        for path in sorted(set(now["files"]) | set(self.before["files"])):
+            if now["files"].get(path) != self.before["files"].get(path):
+                found.append(f"planted file changed: {path}")
+        queue = LIBC.mq_open(f"/{mark}".encode(), 0)
+        if queue >= 0:
+            os.close(queue)
+            found.append("POSIX message queue left behind")
+        return found
+
+    def restore(self, mark):
+        """Puts the host back after an attack that got through."""
+        self.kill_strangers()
+        LIBC.mq_unlink(f"/{mark}".encode())
+        for kind, _, identifier in sysv_objects() - self.before["sysv"]:
+            remove_sysv(kind, identifier)
+        for path in {p for d in WATCHED_DIRECTORIES for p in listing(d)} - self.before["entries"]:
+            shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else os.unlink(path)
+        for path, (mode, _, _, content) in self.before["files"].items():
+            if stat.S_ISREG(mode):
+                Path(path).write_bytes(content)
+                os.chmod(path, stat.S_IMODE(mode))
+        if self.victim_trouble():
+            self.victim.kill()
+            self.victim.wait()
+            self.start_victim()
+        self.take_hits()
+        self.before = self.snapshot()
+
+    def close(self):
+        self.kill_strangers()
+        self.victim.kill()
+        self.victim.wait()
+        for bait in self.listeners.values():
+            bait.close()
+        for fd in self.leaks:
+            os.close(fd)
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,29 @@
+"""The C library from an outside program (api/api_test.c, built by meson)."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from helpers import CORDON, FLAGS, REPOSITORY, skip
+
+TESTS = ["one", "limits", "callbacks", "threads", "cancel", "loop", "json", "bad_json", "errors", "guest", "reaping_host", "close_kills"]
+PROGRAM = pathlib.Path(os.environ.get("CORDON_API_TEST") or pathlib.Path(CORDON).parent / "tests" / "e2e" / "api" / "api_test")
+
+
+def api(*arguments):
+    if not os.access(PROGRAM, os.X_OK):
+        skip(f"{PROGRAM} was not built")
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=60, check=False)
+
+
+def test_every_test_is_listed():
+    assert api().stdout.decode().split() == TESTS
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_api(name):
+    optional = [FLAGS[n + 1] for n, flag in enumerate(FLAGS) if flag == "--optional"]
+    done = api(name, REPOSITORY / "languages", pathlib.Path(CORDON).parent / "cordon-warden", *optional)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == b"" and done.stderr == b"", "the library prints nothing"

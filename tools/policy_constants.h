@@ -1,0 +1,187 @@
+/* Names of argument values that a policy file may use, with the native architecture's values. Included by policygen
+ * alone; a value newer than the build machine's headers is written NAME=NUMBER in the policy instead. */
+#ifndef POLICY_CONSTANTS_H
+#define POLICY_CONSTANTS_H
+
+#include <asm/ioctls.h>
+#include <asm/termbits.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/netlink.h>
+#include <linux/prctl.h>
+#include <linux/random.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define SOCK_TYPE_MASK 0xfU /* linux/net.h, not exported: the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define PER_QUERY      0xffffffffU
+
+/* clang-format off */
+#define NAMED(constant) {#constant, (uint32_t)(constant)}
+/* clang-format on */
+
+static const struct constant {
+    const char *name;
+    uint32_t value;
+} constants[] = {
+    NAMED(ADDR_NO_RANDOMIZE),
+    NAMED(PER_LINUX),
+    NAMED(PER_QUERY),
+
+    NAMED(AF_ALG),
+    NAMED(AF_BLUETOOTH),
+    NAMED(AF_CAN),
+    NAMED(AF_INET),
+    NAMED(AF_INET6),
+    NAMED(AF_KEY),
+    NAMED(AF_NETLINK),
+    NAMED(AF_NFC),
+    NAMED(AF_PACKET),
+    NAMED(AF_QIPCRTR),
+    NAMED(AF_RDS),
+    NAMED(AF_SMC),
+    NAMED(AF_TIPC),
+    NAMED(AF_UNIX),
+    NAMED(AF_VSOCK),
+    NAMED(AF_XDP),
+    NAMED(IPPROTO_ICMP),
+    NAMED(IPPROTO_ICMPV6),
+    NAMED(IPPROTO_IP),
+    NAMED(IPPROTO_TCP),
+    NAMED(IPPROTO_UDP),
+    NAMED(NETLINK_ROUTE),
+    NAMED(SOCK_DCCP),
+    NAMED(SOCK_DGRAM),
+    NAMED(SOCK_PACKET),
+    NAMED(SOCK_RAW),
+    NAMED(SOCK_SEQPACKET),
+    NAMED(SOCK_STREAM),
+    NAMED(SOCK_TYPE_MASK),
+    NAMED(TCP_ULP),
+
+    NAMED(CLONE_NEWCGROUP),
+    NAMED(CLONE_NEWIPC),
+    NAMED(CLONE_NEWNET),
+    NAMED(CLONE_NEWNS),
+    NAMED(CLONE_NEWPID),
+    NAMED(CLONE_NEWUSER),
+    NAMED(CLONE_NEWUTS),
+    NAMED(CLONE_PARENT),
+
+    NAMED(S_IFBLK),
+    NAMED(S_IFCHR),
+    NAMED(S_IFMT),
+
+    NAMED(FICLONE),
+    NAMED(FICLONERANGE),
+    NAMED(FIGETBSZ),
+    NAMED(FIOASYNC),
+    NAMED(FIOCLEX),
+    NAMED(FIOGETOWN),
+    NAMED(FIONBIO),
+    NAMED(FIONCLEX),
+    NAMED(FIONREAD),
+    NAMED(FIOQSIZE),
+    NAMED(FIOSETOWN),
+    NAMED(FS_IOC_FIEMAP),
+    NAMED(FS_IOC_GETFLAGS),
+    NAMED(FS_IOC_GETVERSION),
+    NAMED(RNDGETENTCNT),
+    NAMED(SIOCATMARK),
+    NAMED(SIOCGIFADDR),
+    NAMED(SIOCGIFBRDADDR),
+    NAMED(SIOCGIFCONF),
+    NAMED(SIOCGIFDSTADDR),
+    NAMED(SIOCGIFFLAGS),
+    NAMED(SIOCGIFHWADDR),
+    NAMED(SIOCGIFINDEX),
+    NAMED(SIOCGIFMETRIC),
+    NAMED(SIOCGIFMTU),
+    NAMED(SIOCGIFNAME),
+    NAMED(SIOCGIFNETMASK),
+    NAMED(SIOCGIFTXQLEN),
+    NAMED(SIOCGPGRP),
+    NAMED(SIOCGSTAMPNS_OLD),
+    NAMED(SIOCGSTAMP_OLD),
+    NAMED(SIOCSPGRP),
+    NAMED(TCFLSH),
+    NAMED(TCGETA),
+    NAMED(TCGETS),
+    NAMED(TCGETS2),
+    NAMED(TCSBRK),
+    NAMED(TCSBRKP),
+    NAMED(TCSETA),
+    NAMED(TCSETAF),
+    NAMED(TCSETAW),
+    NAMED(TCSETS),
+    NAMED(TCSETS2),
+    NAMED(TCSETSF),
+    NAMED(TCSETSF2),
+    NAMED(TCSETSW),
+    NAMED(TCSETSW2),
+    NAMED(TCXONC),
+    NAMED(TIOCCBRK),
+    NAMED(TIOCCONS),
+    NAMED(TIOCEXCL),
+    NAMED(TIOCGETD),
+    NAMED(TIOCGEXCL),
+    NAMED(TIOCGPGRP),
+    NAMED(TIOCGPKT),
+    NAMED(TIOCGPTLCK),
+    NAMED(TIOCGPTN),
+    NAMED(TIOCGPTPEER),
+    NAMED(TIOCGSID),
+    NAMED(TIOCGWINSZ),
+    NAMED(TIOCLINUX),
+    NAMED(TIOCMGET),
+    NAMED(TIOCNOTTY),
+    NAMED(TIOCNXCL),
+    NAMED(TIOCOUTQ),
+    NAMED(TIOCPKT),
+    NAMED(TIOCSBRK),
+    NAMED(TIOCSCTTY),
+    NAMED(TIOCSETD),
+    NAMED(TIOCSIG),
+    NAMED(TIOCSPGRP),
+    NAMED(TIOCSPTLCK),
+    NAMED(TIOCSTI),
+    NAMED(TIOCSWINSZ),
+
+    NAMED(PR_CAPBSET_DROP),
+    NAMED(PR_CAPBSET_READ),
+    NAMED(PR_CAP_AMBIENT),
+    NAMED(PR_GET_CHILD_SUBREAPER),
+    NAMED(PR_GET_DUMPABLE),
+    NAMED(PR_GET_KEEPCAPS),
+    NAMED(PR_GET_NAME),
+    NAMED(PR_GET_NO_NEW_PRIVS),
+    NAMED(PR_GET_PDEATHSIG),
+    NAMED(PR_GET_SECCOMP),
+    NAMED(PR_GET_SECUREBITS),
+    NAMED(PR_GET_SPECULATION_CTRL),
+    NAMED(PR_GET_THP_DISABLE),
+    NAMED(PR_GET_TID_ADDRESS),
+    NAMED(PR_GET_TIMERSLACK),
+    NAMED(PR_GET_TSC),
+    NAMED(PR_SET_CHILD_SUBREAPER),
+    NAMED(PR_SET_DUMPABLE),
+    NAMED(PR_SET_KEEPCAPS),
+    NAMED(PR_SET_MM),
+    NAMED(PR_SET_NAME),
+    NAMED(PR_SET_NO_NEW_PRIVS),
+    NAMED(PR_SET_PDEATHSIG),
+    NAMED(PR_SET_PTRACER),
+    NAMED(PR_SET_SECCOMP),
+    NAMED(PR_SET_THP_DISABLE),
+    NAMED(PR_SET_TIMERSLACK),
+    NAMED(PR_SVE_GET_VL),
+    NAMED(PR_SVE_SET_VL),
+};
+
+#endif

@@ -1,0 +1,753 @@
+/* policygen POLICY OUTPUT: compiles a policy file into the C source behind src/cell/policy.h.
+ *
+ * The filter is a binary search over ranges of numbers that share a fate, then, for the few calls that have forms, a
+ * chain of tests in the order of the file. libseccomp supplies the numbers but not the code: it keeps no first-match
+ * order among overlapping argument rules, and its one comparison per call instead of one per range makes the filter
+ * several times as long, which the kernel checks, compiles and emulates at every install.
+ *
+ * Filters are built from the end backwards, so that a jump's targets are always placed before the jump. */
+#include "policy_constants.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#define FOREIGN_BIT 0x40000000U /* x32 has the arch value of x86-64 and this bit in the number */
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#define FOREIGN_BIT 0U
+#else
+#error "policygen knows x86-64 and aarch64"
+#endif
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum {
+    MAX_CALLS = 1024,
+    MAX_ITEMS = 64,
+    MAX_TESTS = 3,
+    MAX_VALUES = 24,
+    MAX_CODE = 4096,
+    MAX_TEXT = 1 << 20,
+    NAME_SIZE = 64
+};
+
+enum verdict { ALLOW, ANSWER, REFUSE, OBSERVE };
+
+struct value {
+    char label[NAME_SIZE];
+    uint64_t mask;
+    uint64_t value;
+};
+
+/* Fits when one of the values does: all of one mask, or each its own single bit. */
+struct test {
+    int argument;
+    enum { EQUAL, MASKED, BITS, WHOLE } kind;
+    unsigned value_count;
+    struct value values[MAX_VALUES];
+};
+
+/* Fits when all its tests do; without tests, always. */
+struct rule {
+    enum verdict verdict;
+    int answer;
+    int line;
+    unsigned test_count;
+    struct test tests[MAX_TESTS];
+    const char *name;
+    const char *hint;
+    struct rule *next;
+};
+
+struct call {
+    int nr;
+    char name[NAME_SIZE];
+    struct rule *first;
+    struct rule *last;
+};
+
+static struct {
+    const char *path;
+    char *text; /* names and hints point into it */
+    int line;
+    struct call calls[MAX_CALLS];
+    unsigned call_count;
+    const char *foreign_name;
+    const char *foreign_hint;
+} policy;
+
+static const struct {
+    const char *name;
+    int value;
+} answers[] = {
+    {"OK", 0},
+    {"EPERM", EPERM},
+    {"EINVAL", EINVAL},
+    {"ENOSYS", ENOSYS},
+    {"ENOTTY", ENOTTY},
+    {"EAFNOSUPPORT", EAFNOSUPPORT},
+    {"ENOPROTOOPT", ENOPROTOOPT},
+    {"EPROTONOSUPPORT", EPROTONOSUPPORT},
+};
+
+static const struct {
+    const char *word;
+    enum verdict verdict;
+    bool has_answer;
+    bool has_hint;
+} verdicts[] = {
+    {"allow", ALLOW, false, false},
+    {"answer", ANSWER, true, false},
+    {"refuse", REFUSE, true, true},
+    {"observe", OBSERVE, false, true},
+};
+
+static _Noreturn void __attribute__((format(printf, 1, 2))) fail(const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "%s:", policy.path);
+    if (policy.line)
+        fprintf(stderr, "%d:", policy.line);
+    fputc(' ', stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static char *next_word(char **at)
+{
+    char *word = *at + strspn(*at, " \t");
+    size_t length = strcspn(word, " \t");
+    if (!length)
+        return NULL;
+    *at = word + length + (word[length] != '\0');
+    word[length] = '\0';
+    return word;
+}
+
+static const char *next_string(char **at)
+{
+    char *start = *at + strspn(*at, " \t");
+    char *end = *start == '"' ? strchr(start + 1, '"') : NULL;
+    if (!end)
+        fail("a quoted text is missing");
+    *end = '\0';
+    *at = end + 1;
+    return start + 1;
+}
+
+static void expect_end(char *at)
+{
+    char *word = next_word(&at);
+    if (word)
+        fail("'%s' is one word too many", word);
+}
+
+static uint32_t parse_number(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 0);
+    if (errno || end == text || *end || value > UINT32_MAX)
+        fail("'%s' is not a number", text);
+    return (uint32_t)value;
+}
+
+static int parse_answer(const char *name)
+{
+    for (size_t i = 0; name && i < COUNT(answers); i++)
+        if (!strcmp(answers[i].name, name))
+            return answers[i].value;
+    fail("'%s' is not an answer this tool knows", name ? name : "");
+}
+
+static void copy_name(char out[NAME_SIZE], const char *name)
+{
+    if (!*name || strlen(name) >= NAME_SIZE)
+        fail("the name '%s' is empty or too long", name);
+    strcpy(out, name);
+}
+
+/* NAME, NAME=NUMBER or NUMBER. */
+static struct value parse_value(char *text)
+{
+    struct value out = {.mask = UINT32_MAX};
+    char *number = strchr(text, '=');
+    if (number)
+        *number++ = '\0';
+    copy_name(out.label, text);
+    if (number || isdigit((unsigned char)*text)) {
+        out.value = parse_number(number ? number : text);
+        return out;
+    }
+    if (!strcmp(text, "NULL")) {
+        out.mask = UINT64_MAX;
+        return out;
+    }
+    for (size_t i = 0; i < COUNT(constants); i++) {
+        if (!strcmp(constants[i].name, text)) {
+            out.value = constants[i].value;
+            return out;
+        }
+    }
+    fail("unknown constant '%s': write %s=NUMBER, or add it to tools/policy_constants.h", text, text);
+}
+
+/* One bracket, without its opening character: 1]=A,B or 0]&A,B or 1]&MASK=A,B. */
+static void parse_test(char *text, struct test *test)
+{
+    if (*text < '0' || *text > '5' || text[1] != ']' || (text[2] != '=' && text[2] != '&'))
+        fail("a form looks like [0]=A,B or [0]&A,B or [0]&MASK=A,B");
+    test->argument = *text - '0';
+    char *list = text + 3;
+    char *equals = text[2] == '&' ? strchr(list, '=') : NULL;
+    uint64_t mask = UINT32_MAX;
+    test->kind = text[2] == '=' ? EQUAL : equals ? MASKED : BITS;
+    if (equals) {
+        *equals = '\0';
+        mask = parse_value(list).value;
+        list = equals + 1;
+    }
+    char *rest = NULL;
+    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        if (test->value_count == MAX_VALUES)
+            fail("more than %d values in one form", MAX_VALUES);
+        struct value value = parse_value(item);
+        if (test->kind == BITS)
+            mask = value.value;
+        if (value.mask == UINT64_MAX) {
+            if (test->kind != EQUAL || test->value_count || *rest)
+                fail("NULL stands alone");
+            test->kind = WHOLE;
+        } else {
+            value.mask = mask;
+        }
+        if (value.value & ~value.mask || (test->kind == BITS && __builtin_popcountll(mask) != 1))
+            fail("'%s' does not fit its mask", value.label);
+        test->values[test->value_count++] = value;
+    }
+    if (!test->value_count)
+        fail("a form without a value");
+}
+
+/* CALL[...]... into its rule's tests; what is left of `text` is the call. */
+static void parse_tests(char *text, struct rule *rule)
+{
+    char *brackets[MAX_TESTS];
+    for (char *at = strchr(text, '['); at; at = strchr(at + 1, '[')) {
+        if (rule->test_count == MAX_TESTS)
+            fail("more than %d tests in one form", MAX_TESTS);
+        brackets[rule->test_count++] = at;
+    }
+    for (unsigned i = rule->test_count; i-- > 0;) {
+        *brackets[i] = '\0';
+        parse_test(brackets[i] + 1, &rule->tests[i]);
+    }
+}
+
+/* The call named NAME or NAME=NUMBER, made when it is new; NULL when the native architecture has no such call. */
+static struct call *find_call(char *text)
+{
+    char *number = strchr(text, '=');
+    if (number)
+        *number++ = '\0';
+    int nr = seccomp_syscall_resolve_name(text);
+    if (number) {
+        int given = (int)parse_number(number);
+        if (nr >= 0 && nr != given)
+            fail("%s has the number %d here, not %d", text, nr, given);
+        nr = given;
+    } else if (nr == __NR_SCMP_ERROR) {
+        fail("unknown system call '%s': write %s=NUMBER if it is newer than libseccomp", text, text);
+    }
+    if (nr < 0)
+        return NULL;
+    for (unsigned i = 0; i < policy.call_count; i++)
+        if (policy.calls[i].nr == nr)
+            return &policy.calls[i];
+    if (policy.call_count == MAX_CALLS)
+        fail("more than %d system calls", MAX_CALLS);
+    struct call *call = &policy.calls[policy.call_count++];
+    call->nr = nr;
+    copy_name(call->name, text);
+    return call;
+}
+
+static bool same_form(const struct rule *a, const struct rule *b)
+{
+    if (a->test_count != b->test_count)
+        return false;
+    for (unsigned i = 0; i < a->test_count; i++)
+        if (a->tests[i].argument != b->tests[i].argument || a->tests[i].values[0].mask != b->tests[i].values[0].mask ||
+            a->tests[i].values[0].value != b->tests[i].values[0].value)
+            return false;
+    return true;
+}
+
+static void add_rule(struct call *call, struct rule *rule)
+{
+    for (struct rule *earlier = call->first; earlier; earlier = earlier->next)
+        if (!earlier->test_count || same_form(earlier, rule))
+            fail("line %d has decided this form of %s already", earlier->line, call->name);
+    if (call->last)
+        call->last->next = rule;
+    else
+        call->first = rule;
+    call->last = rule;
+}
+
+static void parse_rules(size_t kind, char *at)
+{
+    struct rule common = {.verdict = verdicts[kind].verdict, .line = policy.line};
+    char *items[MAX_ITEMS];
+    unsigned item_count = 0;
+    if (verdicts[kind].has_answer)
+        common.answer = parse_answer(next_word(&at));
+    for (char *word = next_word(&at); word; word = next_word(&at)) {
+        if (!strcmp(word, "as"))
+            common.name = next_string(&at);
+        else if (!strcmp(word, ":"))
+            common.hint = next_string(&at);
+        else if (item_count < MAX_ITEMS && !common.name && !common.hint)
+            items[item_count++] = word;
+        else
+            fail("'%s' is one word too many", word);
+    }
+    if (!item_count || verdicts[kind].has_hint != !!common.hint)
+        fail("'%s' needs system calls%s", verdicts[kind].word,
+             verdicts[kind].has_hint ? " and a hint" : " and no hint");
+    if (common.name && (item_count > 1 || !verdicts[kind].has_hint))
+        fail("'as' names one refused call");
+    for (unsigned i = 0; i < item_count; i++) {
+        struct rule *rule = malloc(sizeof *rule);
+        if (!rule)
+            fail("out of memory");
+        *rule = common;
+        parse_tests(items[i], rule);
+        if (rule->hint && rule->test_count > 1)
+            fail("a recorded form tests one argument, so that the warden can tell it from the others");
+        struct call *call = find_call(items[i]);
+        if (call)
+            add_rule(call, rule);
+        else
+            free(rule);
+    }
+}
+
+static void parse_line(char *at)
+{
+    char *word = next_word(&at);
+    if (!word || *word == '#')
+        return;
+    if (!strcmp(word, "group")) {
+        if (!next_word(&at))
+            fail("a group needs a name and a reason");
+        if (!*next_string(&at))
+            fail("a group needs a reason");
+        expect_end(at);
+        return;
+    }
+    if (!strcmp(word, "foreign")) {
+        static const char *const expected[] = {"kill", "as"};
+        for (size_t i = 0; i < COUNT(expected); i++) {
+            word = next_word(&at);
+            if (!word || strcmp(word, expected[i]))
+                fail("this line reads: foreign kill as \"name\" : \"hint\"");
+        }
+        policy.foreign_name = next_string(&at);
+        word = next_word(&at);
+        if (!word || strcmp(word, ":"))
+            fail("a hint is missing");
+        policy.foreign_hint = next_string(&at);
+        expect_end(at);
+        return;
+    }
+    for (size_t i = 0; i < COUNT(verdicts); i++) {
+        if (!strcmp(word, verdicts[i].word)) {
+            parse_rules(i, at);
+            return;
+        }
+    }
+    fail("'%s' is no verdict", word);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return ((const struct call *)a)->nr - ((const struct call *)b)->nr;
+}
+
+static char *read_text(const char *path)
+{
+    char *text = malloc(MAX_TEXT + 1);
+    FILE *file = fopen(path, "r");
+    if (!text || !file)
+        fail("%s", strerror(errno));
+    size_t length = fread(text, 1, MAX_TEXT + 1, file);
+    if (ferror(file) || length > MAX_TEXT || memchr(text, '\0', length))
+        fail("not a text of at most %d bytes", MAX_TEXT);
+    fclose(file);
+    text[length] = '\0';
+    return text;
+}
+
+static void read_policy(const char *path)
+{
+    policy.path = path;
+    policy.text = read_text(path);
+    for (char *line = policy.text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        policy.line++;
+        parse_line(line);
+    }
+    for (unsigned i = 0; i < policy.call_count; i++) {
+        policy.line = policy.calls[i].last->line;
+        if (policy.calls[i].last->test_count)
+            fail("%s has forms, but no line for the rest of it", policy.calls[i].name);
+    }
+    policy.line = 0;
+    if (!policy.foreign_name)
+        fail("no line for foreign calls");
+    qsort(policy.calls, policy.call_count, sizeof policy.calls[0], by_number);
+}
+
+/* The program occupies code[top] to the end. A position is an index into code. */
+struct program {
+    struct sock_filter code[MAX_CODE];
+    unsigned top;
+    bool heard;
+};
+
+/* Conditional jumps reach 255; what lies farther gets a copy or a stepping stone, of which one jump may need two. */
+static const unsigned reach = 250;
+
+static unsigned place(struct program *p, uint16_t op, unsigned yes, unsigned no, uint32_t k)
+{
+    if (!p->top)
+        fail("the filter is longer than the kernel takes");
+    p->code[--p->top] = (struct sock_filter){op, (uint8_t)yes, (uint8_t)no, k};
+    return p->top;
+}
+
+static unsigned give(struct program *p, uint32_t action)
+{
+    for (unsigned i = p->top; i < MAX_CODE && i < p->top + reach; i++)
+        if (p->code[i].code == (BPF_RET | BPF_K) && p->code[i].k == action)
+            return i;
+    return place(p, BPF_RET | BPF_K, 0, 0, action);
+}
+
+static unsigned near(struct program *p, unsigned target)
+{
+    if (target < p->top + reach)
+        return target;
+    if (p->code[target].code == (BPF_RET | BPF_K))
+        return give(p, p->code[target].k);
+    return place(p, BPF_JMP | BPF_JA, 0, 0, target - p->top);
+}
+
+static unsigned branch(struct program *p, uint16_t op, uint32_t k, unsigned yes, unsigned no)
+{
+    if (yes == no)
+        return yes;
+    yes = near(p, yes);
+    no = near(p, no);
+    return place(p, BPF_JMP | op | BPF_K, yes - p->top, no - p->top, k);
+}
+
+/* An instruction that goes on to the next one, which must therefore be `next`. */
+static unsigned step(struct program *p, uint16_t op, uint32_t k, unsigned next)
+{
+    if (next != p->top)
+        place(p, BPF_JMP | BPF_JA, 0, 0, next - p->top);
+    return place(p, op, 0, 0, k);
+}
+
+static unsigned load(struct program *p, size_t offset, unsigned next)
+{
+    return step(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, next);
+}
+
+/* Both architectures are little-endian. */
+static uint32_t low_half(int argument)
+{
+    return (uint32_t)(offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (unsigned)argument);
+}
+
+/* `loaded` is the offset the register is known to hold on entry, or 0. */
+static unsigned place_test(struct program *p, const struct test *test, uint32_t loaded, unsigned yes, unsigned no)
+{
+    uint32_t offset = low_half(test->argument);
+    if (test->kind == WHOLE) {
+        unsigned low = load(p, offset, branch(p, BPF_JEQ, 0, yes, no));
+        return load(p, offset + 4, branch(p, BPF_JEQ, 0, low, no));
+    }
+    for (unsigned i = test->value_count; i-- > 0;)
+        no = branch(p, test->kind == BITS ? BPF_JSET : BPF_JEQ, (uint32_t)test->values[i].value, yes, no);
+    if (test->kind == MASKED)
+        no = step(p, BPF_ALU | BPF_AND | BPF_K, (uint32_t)test->values[0].mask, no);
+    return loaded == offset ? no : load(p, offset, no);
+}
+
+static uint32_t action_of(const struct program *p, const struct rule *rule)
+{
+    if (p->heard && (rule->verdict == REFUSE || rule->verdict == OBSERVE))
+        return SECCOMP_RET_USER_NOTIF;
+    if (rule->verdict == ALLOW || rule->verdict == OBSERVE)
+        return SECCOMP_RET_ALLOW;
+    return SECCOMP_RET_ERRNO | (uint32_t)rule->answer;
+}
+
+static unsigned place_rules(struct program *p, const struct rule *rule, uint32_t loaded)
+{
+    uint32_t action = action_of(p, rule);
+    if (!rule->test_count)
+        return give(p, action);
+    /* A rule of one plain test leaves its argument in the register for the next rule. */
+    bool keeps = rule->test_count == 1 && (rule->tests[0].kind == EQUAL || rule->tests[0].kind == BITS);
+    unsigned no = place_rules(p, rule->next, keeps ? low_half(rule->tests[0].argument) : 0);
+    /* Forms that only name what is refused anyway are told apart by the warden, not by the filter. */
+    if (p->code[no].code == (BPF_RET | BPF_K) && p->code[no].k == action)
+        return no;
+    unsigned yes = give(p, action);
+    for (unsigned i = rule->test_count; i-- > 0;)
+        yes = place_test(p, &rule->tests[i], i ? 0 : loaded, yes, no);
+    return yes;
+}
+
+/* Numbers from `from` up to the next range: the same action for all, or the rules of one call. */
+struct range {
+    uint32_t from;
+    uint32_t action;
+    const struct rule *rules;
+};
+
+static unsigned add_range(struct range *ranges, unsigned count, struct range range)
+{
+    if (count && ranges[count - 1].from == range.from)
+        count--;
+    if (count && !range.rules && !ranges[count - 1].rules && ranges[count - 1].action == range.action)
+        return count;
+    ranges[count] = range;
+    return count + 1;
+}
+
+static unsigned place_ranges(struct program *p, const struct range *ranges, unsigned count)
+{
+    if (count == 1)
+        return ranges->rules ? place_rules(p, ranges->rules, 0) : give(p, ranges->action);
+    unsigned half = count / 2;
+    unsigned upper = place_ranges(p, ranges + half, count - half);
+    unsigned lower = place_ranges(p, ranges, half);
+    return branch(p, BPF_JGE, ranges[half].from, upper, lower);
+}
+
+static void build(struct program *p, bool heard)
+{
+    static struct range ranges[2 * MAX_CALLS + 3];
+    const uint32_t unknown = SECCOMP_RET_ERRNO | ENOSYS;
+    const uint32_t foreign = heard ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_KILL_PROCESS;
+    unsigned count = add_range(ranges, 0, (struct range){0, unknown, NULL});
+    p->top = MAX_CODE;
+    p->heard = heard;
+    for (unsigned i = 0; i < policy.call_count; i++) {
+        const struct rule *first = policy.calls[i].first;
+        uint32_t nr = (uint32_t)policy.calls[i].nr;
+        struct range range = {nr, action_of(p, first), first->test_count ? first : NULL};
+        count = add_range(ranges, count, range);
+        count = add_range(ranges, count, (struct range){nr + 1, unknown, NULL});
+    }
+    /* A negative number is no x32 call: syscall(-1) is an old way to ask for ENOSYS. */
+    if (FOREIGN_BIT) {
+        count = add_range(ranges, count, (struct range){FOREIGN_BIT, foreign, NULL});
+        count = add_range(ranges, count, (struct range){FOREIGN_BIT << 1, unknown, NULL});
+    }
+    unsigned native = load(p, offsetof(struct seccomp_data, nr), place_ranges(p, ranges, count));
+    unsigned other = give(p, foreign);
+    load(p, offsetof(struct seccomp_data, arch), branch(p, BPF_JEQ, NATIVE_ARCH, native, other));
+}
+
+/* The action for a native call with all arguments zero, and how many instructions led to it. */
+static uint32_t evaluate(const struct program *p, uint32_t nr, unsigned *steps)
+{
+    uint32_t a = 0;
+    *steps = 0;
+    for (unsigned i = p->top;; i++) {
+        const struct sock_filter *in = &p->code[i];
+        bool yes = false;
+        ++*steps;
+        switch (in->code) {
+        case BPF_RET | BPF_K:
+            return in->k;
+        case BPF_LD | BPF_W | BPF_ABS:
+            a = in->k == offsetof(struct seccomp_data, nr)     ? nr
+                : in->k == offsetof(struct seccomp_data, arch) ? NATIVE_ARCH
+                                                               : 0;
+            continue;
+        case BPF_ALU | BPF_AND | BPF_K:
+            a &= in->k;
+            continue;
+        case BPF_JMP | BPF_JA:
+            i += in->k;
+            continue;
+        case BPF_JMP | BPF_JEQ | BPF_K:
+            yes = a == in->k;
+            break;
+        case BPF_JMP | BPF_JGE | BPF_K:
+            yes = a >= in->k;
+            break;
+        case BPF_JMP | BPF_JSET | BPF_K:
+            yes = a & in->k;
+            break;
+        }
+        i += yes ? in->jt : in->jf;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return (int)*(const unsigned *)a - (int)*(const unsigned *)b;
+}
+
+static void write_measure(FILE *out, const struct program *p)
+{
+    unsigned steps[MAX_CALLS];
+    unsigned count = 0;
+    for (unsigned i = 0; i < policy.call_count; i++)
+        if (evaluate(p, (uint32_t)policy.calls[i].nr, &steps[count]) == SECCOMP_RET_ALLOW)
+            count++;
+    if (!count)
+        fail("nothing is allowed");
+    qsort(steps, count, sizeof steps[0], by_value);
+    fprintf(out, "/* %u instructions. Calls that pass with all arguments zero: %u, median path %u, longest %u. */\n",
+            MAX_CODE - p->top, count, steps[count / 2], steps[count - 1]);
+}
+
+static void write_program(FILE *out, const struct program *p, const char *name)
+{
+    write_measure(out, p);
+    fprintf(out, "const struct sock_filter %s[] = {\n", name);
+    for (unsigned i = p->top; i < MAX_CODE; i++) {
+        const struct sock_filter *in = &p->code[i];
+        fprintf(out, "    {0x%02x, %u, %u, 0x%x},\n", in->code, in->jt, in->jf, in->k);
+    }
+    fprintf(out, "};\nconst unsigned %s_length = %u;\n\n", name, MAX_CODE - p->top);
+}
+
+static void write_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void write_notice(FILE *out, const struct call *call, const struct rule *rule, const struct value *value)
+{
+    fprintf(out, "    {%d, %d, 0x%llx, 0x%llx, %s, %d, ", call->nr, value ? rule->tests[0].argument : -1,
+            value ? (unsigned long long)value->mask : 0, value ? (unsigned long long)value->value : 0,
+            rule->verdict == REFUSE ? "POLICY_REFUSE" : "POLICY_OBSERVE", rule->answer);
+    if (rule->name)
+        write_text(out, rule->name);
+    else if (value)
+        fprintf(out, "\"%s(%s)\"", call->name, value->label);
+    else
+        fprintf(out, "\"%s\"", call->name);
+    fputs(", ", out);
+    write_text(out, rule->hint);
+    fputs("},\n", out);
+}
+
+static void write_notices(FILE *out)
+{
+    fputs("const struct policy_notice policy_notices[] = {\n    {-1, -1, 0x0, 0x0, POLICY_KILL, 0, ", out);
+    write_text(out, policy.foreign_name);
+    fputs(", ", out);
+    write_text(out, policy.foreign_hint);
+    fputs("},\n", out);
+    for (unsigned i = 0; i < policy.call_count; i++) {
+        const struct call *call = &policy.calls[i];
+        for (const struct rule *rule = call->first; rule; rule = rule->next) {
+            if (!rule->hint)
+                continue;
+            if (!rule->test_count)
+                write_notice(out, call, rule, NULL);
+            else
+                for (unsigned k = 0; k < rule->tests[0].value_count; k++)
+                    write_notice(out, call, rule, &rule->tests[0].values[k]);
+        }
+    }
+    fputs("};\nconst unsigned policy_notice_count = sizeof policy_notices / sizeof policy_notices[0];\n\n", out);
+}
+
+static const char find_source[] =
+    "/* The first row stands for every foreign call: ask for it with a negative number or one of the foreign ABI. */\n"
+    "const struct policy_notice *policy_find(int nr, const uint64_t args[6])\n"
+    "{\n"
+    "    unsigned low = 1;\n"
+    "    unsigned high = policy_notice_count;\n"
+    "    if (nr < 0 || (nr & FOREIGN_BIT))\n"
+    "        return &policy_notices[0];\n"
+    "    while (low < high) {\n"
+    "        unsigned middle = (low + high) / 2;\n"
+    "        if (policy_notices[middle].nr < nr)\n"
+    "            low = middle + 1;\n"
+    "        else\n"
+    "            high = middle;\n"
+    "    }\n"
+    "    for (; low < policy_notice_count && policy_notices[low].nr == nr; low++) {\n"
+    "        const struct policy_notice *row = &policy_notices[low];\n"
+    "        if (row->argument < 0 || (args[row->argument] & row->mask) == row->value)\n"
+    "            return row;\n"
+    "    }\n"
+    "    return NULL;\n"
+    "}\n";
+
+int main(int argc, char **argv)
+{
+    static struct program program;
+    if (argc != 3) {
+        fputs("usage: policygen POLICY OUTPUT\n", stderr);
+        return 2;
+    }
+    read_policy(argv[1]);
+    FILE *out = fopen(argv[2], "w");
+    if (!out) {
+        perror(argv[2]);
+        return 1;
+    }
+    fprintf(out,
+            "/* Made by policygen from container.policy; edit that instead. */\n#include \"cell/policy.h\"\n\n#include "
+            "<stddef.h>\n\n"
+            "#define FOREIGN_BIT 0x%x\n\n",
+            FOREIGN_BIT);
+    build(&program, true);
+    write_program(out, &program, "policy_filter");
+    build(&program, false);
+    write_program(out, &program, "policy_filter_unheard");
+    write_notices(out);
+    fputs(find_source, out);
+    if (fclose(out)) {
+        perror(argv[2]);
+        return 1;
+    }
+    return 0;
+}
