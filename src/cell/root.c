@@ -99,6 +99,8 @@ static int show_entry(int root_fd, const char *host_dir, const char *prefix, con
     }
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return 0;
+    if (faccessat(root_fd, path, F_OK, 0) == 0)
+        return 0; /* a manifest named what is there already */
     char *slash = strrchr(path + prefix_length, '/');
     if (slash) { /* "ssl/certs": one level is enough for /etc */
         *slash = '\0';
@@ -107,7 +109,7 @@ static int show_entry(int root_fd, const char *host_dir, const char *prefix, con
         *slash = '/';
     }
     if (S_ISDIR(st.st_mode) ? mkdirat(root_fd, path, 0755) : make_file(root_fd, path, ""))
-        return errno == EEXIST ? 0 : -1;
+        return -1;
     auto_close int tree = mounts_clone(AT_FDCWD, host_path, true);
     if (tree < 0)
         return errno == EACCES ? 0 : -1;

@@ -110,7 +110,7 @@ static int copy_bytes(const void *bytes, size_t length, struct bytes *copy, cord
 static int set_bytes(cordon_request *request, const char *field, struct bytes *slot, const void *bytes, size_t length,
                      cordon_error *err)
 {
-    struct bytes copy;
+    struct bytes copy = {0};
     int failed = check_size(request, field, length, slot->length, err);
     if (!failed)
         failed = copy_bytes(bytes, length, &copy, err);

@@ -145,6 +145,13 @@ void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause
     end(warden, cell);
 }
 
+/* A process of an ended cell is gone: see at once what is left to clear away. */
+static void hurry(struct cell *cell)
+{
+    if (cell->phase == PHASE_ENDED)
+        cell->retry_us = 0;
+}
+
 static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
@@ -153,6 +160,7 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     if (syscall(SYS_waitid, P_PIDFD, cell->program.fd, &info, WEXITED | __WALL, &rusage) < 0)
         return;
     loop_forget(warden, &cell->program);
+    hurry(cell);
     cell->rusage_user_us = (uint64_t)rusage.ru_utime.tv_sec * 1000000 + (uint64_t)rusage.ru_utime.tv_usec;
     cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
     cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
@@ -187,6 +195,7 @@ static void on_init_exit(struct warden *warden, struct cell *cell, uint32_t even
     if (cell->phase == PHASE_PREPARING)
         on_init_talk(warden, cell, EPOLLIN);
     loop_forget(warden, &cell->init);
+    hurry(cell);
     if (cell->phase == PHASE_PREPARING || cell->phase == PHASE_STARTING)
         cell_fail(warden, cell, STEP_CLONE, 0, ECHILD, "the cell's init ended early");
     else if (cell->phase == PHASE_RUNNING && cell->program.fd >= 0)
