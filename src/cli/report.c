@@ -19,7 +19,7 @@ static const struct failure {
     const char *before_step; /* NULL: the text says by itself what failed */
 } failures[] = {
     [-CORDON_EINVAL] = {"invalid", "rejected", EXIT_USAGE, NULL},
-    [-CORDON_EUNENFORCEABLE] = {"unenforceable", "internal_error", EXIT_OWN_FAILURE, "cannot enforce "},
+    [-CORDON_EUNENFORCEABLE] = {"unenforceable", "internal_error", EXIT_OWN_FAILURE, NULL},
     [-CORDON_ESYSTEM] = {"system", "internal_error", EXIT_OWN_FAILURE, ""},
     [-CORDON_ENOMEM] = {"memory", "internal_error", EXIT_OWN_FAILURE, NULL},
     [-CORDON_EGONE] = {"gone", "internal_error", EXIT_OWN_FAILURE, ""},

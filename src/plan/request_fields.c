@@ -131,7 +131,7 @@ int json_read_env(cordon_request *request, const json_t *value, const char *poin
     static const char *const members[] = {"value", "secret"};
     if (!json_is_object(value))
         return json_wrong_type(value, pointer, "an object of name and value", err);
-    const char *name, *text;
+    const char *name, *text = "";
     json_t *item;
     json_object_foreach((json_t *)value, name, item)
     {
@@ -209,7 +209,7 @@ int json_read_mounts(cordon_request *request, const json_t *value, const char *p
     json_array_foreach(value, index, item)
     {
         struct word_pointer at = word_pointer_index(pointer, index);
-        const char *source, *destination;
+        const char *source = "", *destination = "";
         bool writable = false;
         int failed;
         if (json_is_string(item)) {

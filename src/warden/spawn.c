@@ -119,6 +119,50 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     return fd_send(cell->init_talk.fd, "g", 1, cell->mount_fds, detached);
 }
 
+static pid_t clone_program(const struct cell *cell, const struct program_setup *setup, uint64_t flags)
+{
+    struct clone_args args = {.flags = flags};
+    into_cgroup(cell, &args);
+    pid_t pid = sys_clone3(&args, sizeof args);
+    if (pid == 0)
+        cell_program_main(setup);
+    return pid;
+}
+
+/* The warden's next child is born into the cell's pid namespace; afterwards the warden turns back to its own. */
+static pid_t clone_directly(struct warden *warden, const struct cell *cell, const struct program_setup *setup)
+{
+    bool enter = cell->namespaces & CLONE_NEWPID;
+    if (enter && setns(cell->init.fd, CLONE_NEWPID) < 0)
+        return -1;
+    pid_t pid = clone_program(cell, setup, 0);
+    int saved = errno;
+    if (enter && setns(warden->own_pid_ns, CLONE_NEWPID) < 0)
+        _exit(1); /* a warden whose children land in a cell is of no use; the cells die with it */
+    errno = saved;
+    return pid;
+}
+
+/* An ordinary user's warden could not turn back, for its own pid namespace belongs to somebody else. A helper that
+ * shares its memory enters instead; the program is still the warden's child (CLONE_PARENT). */
+static __attribute__((noinline)) pid_t clone_through_helper(const struct cell *cell, const struct program_setup *setup)
+{
+    volatile pid_t pid = -1;
+    volatile int error = 0;
+    pid_t helper = vfork();
+    if (helper < 0)
+        return -1;
+    if (helper == 0) {
+        if (setns(cell->init.fd, CLONE_NEWPID) == 0)
+            pid = clone_program(cell, setup, CLONE_PARENT);
+        error = errno;
+        _exit(0);
+    }
+    waitpid(helper, NULL, 0);
+    errno = error;
+    return pid;
+}
+
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1;
@@ -137,23 +181,15 @@ int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step
     memcpy(setup.cgroup_files, cell->cgroup.join_files, sizeof setup.cgroup_files);
     memcpy(setup.stdio, cell->stdio, sizeof setup.stdio);
 
-    if (cell->namespaces & CLONE_NEWPID && setns(cell->init.fd, CLONE_NEWPID) < 0)
-        return -1;
     /* Only this child may have a copy of the plan; see cell_order(). */
     madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DOFORK);
-    int pidfd = -1;
-    struct clone_args args = {.flags = CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd};
-    into_cgroup(cell, &args);
-    pid_t pid = sys_clone3(&args, sizeof args);
-    if (pid == 0)
-        cell_program_main(&setup);
+    pid_t pid = warden->rootless ? clone_through_helper(cell, &setup) : clone_directly(warden, cell, &setup);
     int saved = errno;
     madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DONTFORK);
-    if (cell->namespaces & CLONE_NEWPID && setns(warden->own_pid_ns, CLONE_NEWPID) < 0)
-        _exit(1); /* a warden whose children land in a cell is of no use; the cells die with it */
     errno = saved;
     if (pid < 0)
         return -1;
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* our own child, not reaped: the pid cannot name another */
     cell->program_pid = pid;
     if (loop_watch(warden, &cell->program, pidfd, cell, cell->program.ready) < 0)
         return -1;
