@@ -35,6 +35,7 @@
 
 enum {
     MAX_CALLS = 1024,
+    MAX_RULES = 1024,
     MAX_ITEMS = 64,
     MAX_TESTS = 3,
     MAX_VALUES = 24,
@@ -84,6 +85,8 @@ static struct {
     int line;
     struct call calls[MAX_CALLS];
     unsigned call_count;
+    struct rule rules[MAX_RULES];
+    unsigned rule_count;
     const char *foreign_name;
     const char *foreign_hint;
 } policy;
@@ -177,9 +180,10 @@ static int parse_answer(const char *name)
 
 static void copy_name(char out[NAME_SIZE], const char *name)
 {
-    if (!*name || strlen(name) >= NAME_SIZE)
+    size_t length = strlen(name);
+    if (!length || length >= NAME_SIZE)
         fail("the name '%s' is empty or too long", name);
-    strcpy(out, name);
+    memcpy(out, name, length + 1);
 }
 
 /* NAME, NAME=NUMBER or NUMBER. */
@@ -333,9 +337,9 @@ static void parse_rules(size_t kind, char *at)
     if (common.name && (item_count > 1 || !verdicts[kind].has_hint))
         fail("'as' names one refused call");
     for (unsigned i = 0; i < item_count; i++) {
-        struct rule *rule = malloc(sizeof *rule);
-        if (!rule)
-            fail("out of memory");
+        if (policy.rule_count == MAX_RULES)
+            fail("more than %d rules", MAX_RULES);
+        struct rule *rule = &policy.rules[policy.rule_count++];
         *rule = common;
         parse_tests(items[i], rule);
         if (rule->hint && rule->test_count > 1)
@@ -343,8 +347,6 @@ static void parse_rules(size_t kind, char *at)
         struct call *call = find_call(items[i]);
         if (call)
             add_rule(call, rule);
-        else
-            free(rule);
     }
 }
 
@@ -365,12 +367,12 @@ static void parse_line(char *at)
         static const char *const expected[] = {"kill", "as"};
         for (size_t i = 0; i < COUNT(expected); i++) {
             word = next_word(&at);
-            if (!word || strcmp(word, expected[i]))
+            if (!word || strcmp(word, expected[i]) != 0)
                 fail("this line reads: foreign kill as \"name\" : \"hint\"");
         }
         policy.foreign_name = next_string(&at);
         word = next_word(&at);
-        if (!word || strcmp(word, ":"))
+        if (!word || strcmp(word, ":") != 0)
             fail("a hint is missing");
         policy.foreign_hint = next_string(&at);
         expect_end(at);

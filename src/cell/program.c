@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,14 +24,26 @@ static void volunteer_for_oom(void)
         (void)!write(fd, "500", 3);
 }
 
-static int enter(const struct program_setup *setup)
+static int enter(int init_pidfd, uint32_t of_cell)
 {
-    int namespaces = (int)(setup->namespaces & ~(uint32_t)CLONE_NEWPID); /* the clone itself entered that one */
+    int namespaces = (int)(of_cell & ~(uint32_t)CLONE_NEWPID); /* the clone itself entered that one */
     if (!MUTANT(CGROUPNS))
         namespaces |= CLONE_NEWCGROUP;
-    if (setns(setup->init_pidfd, namespaces) == 0)
+    if (setns(init_pidfd, namespaces) == 0)
         return 0;
-    return setns(setup->init_pidfd, namespaces & ~CLONE_NEWCGROUP);
+    return setns(init_pidfd, namespaces & ~CLONE_NEWCGROUP);
+}
+
+/* The warden's word that init has everything in place; end of file means that the warden is gone. */
+static void wait_for_init(int report)
+{
+    char go;
+    ssize_t n;
+    do
+        n = recv(report, &go, 1, 0);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        _exit(0);
 }
 
 static void reset_signals(void)
@@ -54,8 +67,8 @@ static int connect_stdio(const int stdio[4], int *report, int *init_pidfd)
             return -1;
     }
     *report = fcntl(*report, F_DUPFD_CLOEXEC, 16);
-    *init_pidfd = -1;
-    if (*report < 0)
+    *init_pidfd = fcntl(*init_pidfd, F_DUPFD_CLOEXEC, 16);
+    if (*report < 0 || *init_pidfd < 0)
         return -1;
     for (int i = 0; i < 4; i++)
         if (high[i] >= 0 && dup2(high[i], i) < 0)
@@ -82,12 +95,15 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     if (cgroup_join(setup->cgroup_files) < 0)
         report_fail(report, STEP_CGROUP_JOIN, 0);
     volunteer_for_oom();
-    if (enter(setup) < 0)
-        report_fail(report, STEP_ENTER, 0);
     identity_new_keyring();
     setsid();
+    reset_signals();
+    personality(PER_LINUX);
     if (connect_stdio(setup->stdio, &report, &init_pidfd) < 0)
         report_fail(report, STEP_STDIO, 0);
+    wait_for_init(report);
+    if (enter(init_pidfd, setup->namespaces) < 0)
+        report_fail(report, STEP_ENTER, 0);
     if (rlimits_apply(setup) < 0)
         report_fail(report, STEP_RLIMITS, 0);
 
@@ -106,12 +122,10 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     }
 
     umask(022);
-    personality(PER_LINUX);
     if (files_write(plan, &detail) < 0)
         report_fail(report, STEP_FILES, detail);
     if (chdir("/work") < 0)
         report_fail(report, STEP_FILES, UINT32_MAX);
-    reset_signals();
 
     bool landlocked = false;
     if (landlock_apply(setup, &landlocked) < 0)

@@ -16,11 +16,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "engine/delegate.h"
 #include "warden/protocol.h"
 
 /* A session of its own, so that a terminal's Ctrl-C reaches the caller only; default signals; no environment; no
  * descriptor but its socket (those of the host that are not close-on-exec are closed by the file actions). */
-static int spawn_warden(const char *path, int socket, pid_t *pid)
+static int spawn_warden(const char *path, int socket, bool wait_for_group, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -42,7 +43,8 @@ static int spawn_warden(const char *path, int socket, pid_t *pid)
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, socket, WARDEN_SOCKET);
     posix_spawn_file_actions_addclosefrom_np(&actions, WARDEN_SOCKET + 1);
-    char *argv[] = {(char *)"cordon-warden", NULL}, *environment[] = {NULL};
+    char *argv[] = {(char *)"cordon-warden", wait_for_group ? (char *)WARDEN_LATE_GROUP : NULL, NULL};
+    char *environment[] = {NULL};
     code = posix_spawn(pid, path, &actions, &attributes, argv, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -59,11 +61,14 @@ static int start_warden(struct cordon_engine *engine, const char *path, cordon_e
     auto_close int high = fcntl(theirs, F_DUPFD_CLOEXEC, 64);
     if (high < 0)
         return error_sys(err, errno, "warden", "cannot make a socket");
-    int code = spawn_warden(path, high, &engine->warden);
+    bool delegate = delegate_wanted();
+    int code = spawn_warden(path, high, delegate, &engine->warden);
     if (code)
         return error_sys(err, code, "warden", "cannot start %s", path);
     engine->warden_pidfd = (int)syscall(SYS_pidfd_open, engine->warden, 0);
     engine->socket = take_fd(&ours);
+    if (delegate)
+        delegate_scope(engine->warden);
     return 0;
 }
 

@@ -164,13 +164,12 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     cell->rusage_user_us = (uint64_t)rusage.ru_utime.tv_sec * 1000000 + (uint64_t)rusage.ru_utime.tv_usec;
     cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
     cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
-    if (cell->phase == PHASE_STARTING) {
+    if (cell->phase < PHASE_RUNNING) {
         /* Its record, if it managed to send one, says more than its death. A successful exec closes the socket before
          * the program can exit, so end of file alone means that user code ran. */
-        on_program_talk(warden, cell, EPOLLIN);
-        if (cell->phase == PHASE_STARTING && cell->talk.fd >= 0)
+        for (int i = 0; i < 2 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0; i++)
             on_program_talk(warden, cell, EPOLLIN);
-        if (cell->phase == PHASE_STARTING) {
+        if (cell->phase < PHASE_RUNNING) {
             cell_fail(warden, cell, STEP_EXEC, 0, info.si_code == CLD_EXITED ? ECHILD : EINTR,
                       "the process ended before the program started");
             return;
@@ -316,10 +315,9 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
     cell->controls |= report.controls;
     cell->work_fd = fd_count ? fd : -1;
     loop_forget(warden, &cell->init_talk);
-    enum cell_step step;
     cell->phase = PHASE_STARTING;
-    if (spawn_program(warden, cell, &step) < 0)
-        cell_fail(warden, cell, step, 0, errno, NULL);
+    if (fd_send(cell->talk.fd, "g", 1, NULL, 0) < 0)
+        cell_fail(warden, cell, STEP_ENTER, 0, errno, NULL);
 }
 
 static void free_cell(struct warden *warden, struct cell *cell)
@@ -534,7 +532,10 @@ void cell_order(struct warden *warden, const struct order *order, int *fds, size
     }
     enum cell_step step;
     cell->namespaces = wanted_namespaces();
-    if (make_cgroup(warden, cell) && spawn_init(warden, cell, &step) < 0)
+    if (!make_cgroup(warden, cell))
+        return;
+    /* The program is cloned while init still prepares: what it can do before it enters runs beside that. */
+    if (spawn_init(warden, cell, &step) < 0 || spawn_program(warden, cell, &step) < 0)
         cell_fail(warden, cell, step, 0, errno, NULL);
 }
 

@@ -15,43 +15,54 @@
 
 static const char *const controllers[CG_CONTROLLERS] = {"memory", "pids", "cpu", "cpuacct"};
 
-/* Where the hierarchy with this controller is mounted, and this process's group in it, as one path. */
-static bool own_group(const char *controller, char *path, size_t size)
+static const char *next_line(const char *line)
 {
-    char mounts[16384], groups[4096], place[256] = "";
-    if (fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts) <= 0 ||
-        fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) <= 0)
-        return false;
-    char *save = NULL;
-    for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char where[256], type[32], options[512];
-        if (sscanf(line, "%*s %255s %31s %511s", where, type, options) != 3 || strcmp(type, "cgroup") != 0)
-            continue;
-        char *inner = NULL;
-        for (char *option = strtok_r(options, ",", &inner); option; option = strtok_r(NULL, ",", &inner))
-            if (!strcmp(option, controller))
-                snprintf(place, sizeof place, "%s", where);
+    line = strchr(line, '\n');
+    return line && line[1] ? line + 1 : NULL;
+}
+
+/* Whether `word` is one of the comma-separated words that end at a space or a colon. */
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (;;) {
+        size_t span = strcspn(words, ", :\n");
+        if (span == length && !strncmp(words, word, length))
+            return true;
+        if (words[span] != ',')
+            return false;
+        words += span + 1;
     }
-    if (!*place)
-        return false;
-    for (char *line = strtok_r(groups, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = '\0';
-        char *inner = NULL;
-        for (char *name = strtok_r(names + 1, ",", &inner); name; name = strtok_r(NULL, ",", &inner))
-            if (!strcmp(name, controller))
-                return (size_t)snprintf(path, size, "%s%s", place, group) < size;
+}
+
+/* Where the hierarchy with this controller is mounted, and this process's group in it, as one path. `mounts` and
+ * `groups` are /proc/self/mounts and /proc/self/cgroup. */
+static bool own_group(const char *mounts, const char *groups, const char *controller, char *path, size_t size)
+{
+    char place[256] = "";
+    for (const char *line = mounts; line && !*place; line = next_line(line)) {
+        char where[256], type[32];
+        int options = 0;
+        if (sscanf(line, "%*s %255s %31s %n", where, type, &options) == 2 && options && !strcmp(type, "cgroup") &&
+            has_word(line + options, controller))
+            memcpy(place, where, sizeof place);
+    }
+    for (const char *line = groups; line && *place; line = next_line(line)) {
+        const char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+        if (group && has_word(names + 1, controller))
+            return (size_t)snprintf(path, size, "%s%.*s", place, (int)strcspn(group + 1, "\n"), group + 1) < size;
     }
     return false;
 }
 
 bool cgroup_v1_find(struct cgroup_root *root)
 {
+    char mounts[16384] = "", groups[4096] = "";
+    fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts);
+    fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups);
     for (int i = 0; i < CG_CONTROLLERS; i++) {
         char path[512];
-        if (!own_group(controllers[i], path, sizeof path)) {
+        if (!own_group(mounts, groups, controllers[i], path, sizeof path)) {
             root->error = ENOENT;
             root->cause = root->cause ? root->cause : "no cgroup hierarchy with memory, pids, cpu and cpuacct is mounted";
             goto none;

@@ -21,7 +21,6 @@
 #include "warden/warden.h"
 
 #define ROOTLESS_FLAG "--rootless"
-#define BROKEN_FLAG   "--no-userns"
 
 static bool may_administer(void)
 {
@@ -33,16 +32,15 @@ static bool may_administer(void)
 }
 
 /* Only returns when the process is not to be executed again. */
-static void become_root_of_own_namespace(const char *self)
+static void become_root_of_own_namespace(const char *self, bool late_group)
 {
-    char uid[16], gid[16], error[16];
+    char uid[16], gid[16], error[16] = "0";
     snprintf(uid, sizeof uid, "%u", geteuid());
     snprintf(gid, sizeof gid, "%u", getegid());
-    char *args[] = {(char *)self, (char *)ROOTLESS_FLAG, uid, gid, NULL, NULL};
-    if (identity_enter_own_userns(geteuid(), getegid()) < 0) {
+    char *args[] = {(char *)self, (char *)ROOTLESS_FLAG, uid, gid, error, late_group ? (char *)WARDEN_LATE_GROUP : NULL,
+                    NULL};
+    if (identity_enter_own_userns(geteuid(), getegid()) < 0)
         snprintf(error, sizeof error, "%d", errno);
-        args[4] = error;
-    }
     char *no_environment[] = {NULL};
     execve("/proc/self/exe", args, no_environment);
 }
@@ -56,6 +54,9 @@ static void on_engine(struct warden *warden, struct cell *cell, uint32_t events)
     size_t fd_count = 0;
     ssize_t n = fd_receive(warden->engine.fd, &order, sizeof order, fds, FD_MESSAGE_MAX, &fd_count);
     if (n == sizeof order && order.size == sizeof order) {
+        if (warden->late_group)
+            cgroup_root_find(&warden->cgroups);
+        warden->late_group = false;
         cell_order(warden, &order, fds, fd_count);
         return;
     }
@@ -89,7 +90,8 @@ static int set_up(struct warden *warden)
         warden->processors = 1;
     warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     warden->epoll = epoll_create1(EPOLL_CLOEXEC);
-    cgroup_root_find(&warden->cgroups);
+    if (!warden->late_group)
+        cgroup_root_find(&warden->cgroups);
     if (warden->epoll < 0 || warden->own_pid_ns < 0)
         return -1;
     return loop_watch(warden, &warden->engine, WARDEN_SOCKET, NULL, on_engine);
@@ -106,17 +108,22 @@ int main(int argc, char **argv)
     }
     warden.uid = geteuid();
     warden.gid = getegid();
-    if (argc >= 4 && !strcmp(argv[1], ROOTLESS_FLAG)) {
+    warden.late_group = argc >= 2 && !strcmp(argv[argc - 1], WARDEN_LATE_GROUP);
+    if (argc >= 5 && !strcmp(argv[1], ROOTLESS_FLAG)) {
         warden.rootless = true;
         warden.uid = (uid_t)strtoul(argv[2], NULL, 10);
         warden.gid = (gid_t)strtoul(argv[3], NULL, 10);
-        if (argc >= 5) {
+        int error = (int)strtol(argv[4], NULL, 10);
+        if (error) {
             warden.broken = (struct event_failed){
-                .type = EVENT_FAILED, .control = CONTROL_USERNS, .step = STEP_CLONE, .error = atoi(argv[4])};
+                .type = EVENT_FAILED, .control = CONTROL_USERNS, .step = STEP_CLONE, .error = error};
             snprintf(warden.broken.text, sizeof warden.broken.text, "create a user namespace");
         }
     } else if (!may_administer())
-        become_root_of_own_namespace(argv[0]);
+        become_root_of_own_namespace(argv[0], warden.late_group);
+    /* A cell's init keeps the warden's command line, and programs can read that: it must tell nothing. */
+    for (int i = 1; i < argc; i++)
+        memset(argv[i], 0, strlen(argv[i]));
     if (set_up(&warden) < 0)
         return 1;
     loop_run(&warden);

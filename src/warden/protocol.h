@@ -10,6 +10,8 @@
 
 /* The engine's socket in the warden. */
 #define WARDEN_SOCKET 3
+/* Argument of the warden: look for the cgroup at the first order, for it is about to be moved into another one. */
+#define WARDEN_LATE_GROUP "--late-group"
 
 /* Descriptors that come with an order, in this order; mount sources follow. */
 enum order_fd { ORDER_PLAN, ORDER_RUN, ORDER_STDIN, ORDER_STDOUT, ORDER_STDERR, ORDER_VALUE, ORDER_MOUNTS };

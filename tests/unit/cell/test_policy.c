@@ -109,15 +109,11 @@ struct golden {
 static void parse_golden(char *line, struct golden *row)
 {
     char *rest = NULL;
-    char *nr = strtok_r(line, " \n", &rest);
-    char *name = strtok_r(NULL, " \n", &rest);
-    char *verdict = strtok_r(NULL, " \n", &rest);
-    if (!verdict || strlen(name) >= sizeof row->name || strlen(verdict) >= sizeof row->verdict)
-        fail_msg("policy.golden: a row is cut short near %s", line);
-    *row = (struct golden){.nr = atoi(nr)};
-    strcpy(row->name, name);
-    strcpy(row->verdict, verdict);
-    for (char *arg = strtok_r(NULL, " \n", &rest); arg; arg = strtok_r(NULL, " \n", &rest)) {
+    *row = (struct golden){0};
+    int length = 0;
+    if (sscanf(line, "%d %79s %39s%n", &row->nr, row->name, row->verdict, &length) != 3)
+        fail_msg("policy.golden: this is no row: %s", line);
+    for (char *arg = strtok_r(line + length, " \n", &rest); arg; arg = strtok_r(NULL, " \n", &rest)) {
         if (arg[0] < '0' || arg[0] > '5' || arg[1] != '=')
             fail_msg("policy.golden: %s is no argument", arg);
         row->args[arg[0] - '0'] = strtoull(arg + 2, NULL, 16);
@@ -161,7 +157,7 @@ static void check_golden(const struct golden *row)
     uint32_t without = SECCOMP_RET_ALLOW;
     if (!strcmp(row->verdict, "allow"))
         with = SECCOMP_RET_ALLOW;
-    else if (strcmp(row->verdict, "observe"))
+    else if (strcmp(row->verdict, "observe") != 0)
         without = SECCOMP_RET_ERRNO | (uint32_t)golden_errno(row);
     if (!strncmp(row->verdict, "answer:", 7))
         with = without;
