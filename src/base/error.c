@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fill(cordon_error *err, int code, int sys_errno, const char *step, const char *field, const char *format,
+static __attribute__((format(printf, 6, 0))) int fill(cordon_error *err, int code, int sys_errno, const char *step, const char *field, const char *format,
                 va_list args)
 {
     if (!err)

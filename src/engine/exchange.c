@@ -256,11 +256,25 @@ static void take_value(struct exchange *exchange)
     }
 }
 
+/* What went to the tail was held back, because it might have had to be cut. If it was not, it is due now. */
+static void release_tail(struct exchange *exchange, int index)
+{
+    const struct capture *capture = &exchange->streams[index].capture;
+    size_t length;
+    if (!exchange->on_output || !capture->tail_total || capture_truncated(capture))
+        return;
+    auto_free char *text = capture_text(capture, &length, NULL);
+    if (text && length > capture->head_length)
+        exchange->on_output(exchange->context, index + 1, text + capture->head_length, length - capture->head_length);
+}
+
 static void finish(struct exchange *exchange, enum exchange_state state)
 {
     exchange->state = state;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         take_output(exchange, i, DRAIN_MAX);
+        release_tail(exchange, i);
+    }
     take_value(exchange);
 }
 

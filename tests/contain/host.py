@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SYS_ADD_KEY, SYS_KEYCTL = 248, 250
 WATCHED_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", f"/run/user/{os.getuid()}")
 
@@ -186,7 +186,8 @@ class Host:
 
     def start_victim(self):
         self.victim = subprocess.Popen([self.secrets["ARGV"], "3600"], executable="/bin/sleep", start_new_session=True,
-                                       env={"CONTAIN_SECRET": self.secrets["ENV"]})
+                                       preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={"CONTAIN_SECRET": self.secrets["ENV"]})
 
     def victim_trouble(self):
         if self.victim.poll() is not None:

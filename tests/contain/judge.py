@@ -364,7 +364,7 @@ class Judge:
         as_nobody = program.get("bare").endswith("as nobody") and os.getuid() == 0
         with tempfile.TemporaryDirectory(prefix="contain-bare-", dir="/var/tmp") as work:
             os.chmod(work, 0o777)
-            environment = dict(os.environ, CONTAIN_SECRET=self.host.secrets["ENV"], HOME=work, **told)
+            environment = dict(os.environ, CONTAIN_SECRET=self.host.secrets["ENV"], HOME=work, BARE="1", **told)
             outcomes = []
             stages = program.get("stages").split() or [""]
             terminal = None

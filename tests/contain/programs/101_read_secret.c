@@ -18,6 +18,8 @@ int main(void)
 {
     spill(bait("world.txt"));
     spill(bait("private.txt"));
+    if (bare())
+        return held();
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (spill(places[i]))
             pwned("read %s", places[i]);

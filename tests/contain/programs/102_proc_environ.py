@@ -5,7 +5,8 @@
 # bare: secret
 import os
 
-for pid in filter(str.isdigit, os.listdir("/proc")):
+pids = [os.environ["BAIT_PID"]] if "BARE" in os.environ else filter(str.isdigit, os.listdir("/proc"))
+for pid in pids:
     for name in ("environ", "cmdline"):
         try:
             with open(f"/proc/{pid}/{name}", "rb") as file:

@@ -17,7 +17,7 @@ int main(void)
             target[0] = 0;
         pwned("descriptor %d is open: %s", fd, target);
         spill_fd(fd);
-        const char *const names[] = {"world.txt", "../world.txt", "../../../../../../etc/shadow"};
+        const char *const names[] = {"world.txt", "../world.txt", "../../../../../../etc/hostname"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             int file = openat(fd, names[i], O_RDONLY);
             if (file >= 0)

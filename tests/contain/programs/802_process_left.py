@@ -10,13 +10,12 @@ import subprocess
 import sys
 
 if sys.argv[1] == "plant":
-    subprocess.Popen(["sleep", "15"], env={"LEFT": os.environ["MARK"]}, start_new_session=True,
-                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen([os.environ["MARK"], "15"], executable="/bin/sleep", start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 else:
-    for path in glob.glob("/proc/[0-9]*/environ"):
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as file:
-                if b"LEFT=" + os.environ["MARK"].encode() in file.read():
+                if file.read().startswith(os.environ["MARK"].encode()):
                     print("PWNED: the earlier run's process is here:", path)
         except OSError:
             pass

@@ -53,6 +53,12 @@ HELPER const char *given(const char *name)
     return value ? value : "";
 }
 
+/* Without a cell the program keeps to the planted bait and leaves the machine's own secrets alone. */
+HELPER bool bare(void)
+{
+    return getenv("BARE");
+}
+
 /* A path in the directory of planted bait. */
 HELPER const char *bait(const char *name)
 {
