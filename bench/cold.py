@@ -136,6 +136,8 @@ def main():
             rows += rows_of(series(fit, workload, runs, gap_ms, args.filter, null), label)
     show(rows)
     notes = [f"{peer.name}: {peer.note}" for peer in contenders if peer.note]
+    if facts["load_1min"] > facts["cpus"] / 2:
+        notes.append(f"load was {facts['load_1min']} at the start: on a busy machine the figures say little")
     for note in notes:
         print(note)
     os.makedirs(args.out, exist_ok=True)

@@ -28,6 +28,7 @@ struct cell_mount {
 struct slot_setup {
     int report;   /* SEQPACKET to the warden: records go out, one go message comes in */
     int lifeline; /* end of file means: the warden is gone, leave */
+    int gate;     /* a byte is written here when everything stands: the program may enter */
     int cgroup_files[CELL_CGROUP_FILES_MAX]; /* v1 `tasks` files; unused entries are -1 */
     bool own_ids;                            /* ids 0 (init) and 1000 (program) are both mapped */
     bool hide_init;                          /* false only where the kernel cannot */
@@ -43,6 +44,7 @@ struct slot_setup {
 struct program_setup {
     int report;
     int init_pidfd;
+    int gate; /* the read end; end of file means that init failed */
     int cgroup_files[CELL_CGROUP_FILES_MAX];
     int stdio[4]; /* stdin, stdout, stderr, value pipe or -1 */
     bool own_ids;

@@ -20,6 +20,18 @@ int identity_become(unsigned id, bool own_ids)
     return setresuid(id, id, id);
 }
 
+static int clear_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    return (int)syscall(SYS_capset, &header, none);
+}
+
+int identity_retire(void)
+{
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -1 : clear_capabilities();
+}
+
 int identity_drop_capabilities(void)
 {
     if (MUTANT(CAPABILITIES))
@@ -32,9 +44,7 @@ int identity_drop_capabilities(void)
                                      SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
         return -1;
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
-    return (int)syscall(SYS_capset, &header, none);
+    return clear_capabilities();
 }
 
 /* The session keyring is inherited across clone and exec: without its own, a program reads its caller's keys. A kernel

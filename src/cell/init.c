@@ -27,8 +27,7 @@ static void lock_down(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = ARRAY_LEN(filter), .filter = filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-        sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &program);
+    sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
 static _Noreturn void hold(int lifeline)
@@ -92,10 +91,10 @@ _Noreturn void cell_init_main(const struct slot_setup *setup)
         report_fail(setup->report, STEP_IDENTITY, 1);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */
-    if (report_send(setup->report, &report, work) < 0)
+    if (report_send(setup->report, &report, work) < 0 || write(setup->gate, "g", 1) != 1)
         _exit(1);
     keep_only(setup->lifeline);
-    identity_drop_capabilities();
+    identity_retire();
     lock_down();
     hold(setup->lifeline);
 }

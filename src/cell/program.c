@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,30 +33,27 @@ static int enter(int init_pidfd, uint32_t of_cell)
     return setns(init_pidfd, namespaces & ~CLONE_NEWCGROUP);
 }
 
-/* The warden's word that init has everything in place; end of file means that the warden is gone. */
-static void wait_for_init(int report)
+/* Init's word, straight from it, that everything stands. */
+static void wait_for_init(int gate)
 {
     char go;
     ssize_t n;
     do
-        n = recv(report, &go, 1, 0);
+        n = read(gate, &go, 1);
     while (n < 0 && errno == EINTR);
     if (n != 1)
         _exit(0);
 }
 
+/* The warden was started with default signals and changed only this one. */
 static void reset_signals(void)
 {
     struct sigaction standard = {.sa_handler = SIG_DFL};
-    for (int number = 1; number < 65; number++)
-        sigaction(number, &standard, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigaction(SIGPIPE, &standard, NULL);
 }
 
 /* Standard streams at 0..2 (and the value pipe at 3); everything else closes on exec, whoever opened it. */
-static int connect_stdio(const int stdio[4], int *report, int *init_pidfd)
+static int connect_stdio(const int stdio[4], int *kept[], unsigned kept_count)
 {
     /* Out of the way first, so that no dup2 lands on a descriptor still needed. */
     int high[4];
@@ -66,10 +62,11 @@ static int connect_stdio(const int stdio[4], int *report, int *init_pidfd)
         if (stdio[i] >= 0 && high[i] < 0)
             return -1;
     }
-    *report = fcntl(*report, F_DUPFD_CLOEXEC, 16);
-    *init_pidfd = fcntl(*init_pidfd, F_DUPFD_CLOEXEC, 16);
-    if (*report < 0 || *init_pidfd < 0)
-        return -1;
+    for (unsigned i = 0; i < kept_count; i++) {
+        *kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, 16);
+        if (*kept[i] < 0)
+            return -1;
+    }
     for (int i = 0; i < 4; i++)
         if (high[i] >= 0 && dup2(high[i], i) < 0)
             return -1;
@@ -88,7 +85,8 @@ static int connect_stdio(const int stdio[4], int *report, int *init_pidfd)
 _Noreturn void cell_program_main(const struct program_setup *setup)
 {
     const struct plan *plan = setup->plan;
-    int report = setup->report, init_pidfd = setup->init_pidfd;
+    int report = setup->report, init_pidfd = setup->init_pidfd, gate = setup->gate;
+    int *kept[] = {&report, &init_pidfd, &gate};
     struct cell_report ready = {.kind = REPORT_READY};
     uint32_t detail = 0;
 
@@ -99,9 +97,9 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     setsid();
     reset_signals();
     personality(PER_LINUX);
-    if (connect_stdio(setup->stdio, &report, &init_pidfd) < 0)
+    if (connect_stdio(setup->stdio, kept, ARRAY_LEN(kept)) < 0)
         report_fail(report, STEP_STDIO, 0);
-    wait_for_init(report);
+    wait_for_init(gate);
     if (enter(init_pidfd, setup->namespaces) < 0)
         report_fail(report, STEP_ENTER, 0);
     if (rlimits_apply(setup) < 0)

@@ -68,7 +68,7 @@ static const char *decimal(int64_t number, char text[24])
 
 static int make_file(int root_fd, const char *path, const char *text)
 {
-    auto_close int fd = openat(root_fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    auto_close int fd = openat(root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     return fd < 0 ? -1 : fd_write_all(fd, text, strlen(text));
 }
 
@@ -99,8 +99,6 @@ static int show_entry(int root_fd, const char *host_dir, const char *prefix, con
     }
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return 0;
-    if (faccessat(root_fd, path, F_OK, 0) == 0)
-        return 0; /* a manifest named what is there already */
     char *slash = strrchr(path + prefix_length, '/');
     if (slash) { /* "ssl/certs": one level is enough for /etc */
         *slash = '\0';
@@ -109,7 +107,7 @@ static int show_entry(int root_fd, const char *host_dir, const char *prefix, con
         *slash = '/';
     }
     if (S_ISDIR(st.st_mode) ? mkdirat(root_fd, path, 0755) : make_file(root_fd, path, ""))
-        return -1;
+        return errno == EEXIST ? 0 : -1; /* a manifest named what is there already */
     auto_close int tree = mounts_clone(AT_FDCWD, host_path, true);
     if (tree < 0)
         return errno == EACCES ? 0 : -1;
@@ -157,14 +155,29 @@ static int make_devices(int root_fd)
     return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
 }
 
-/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. It is attached whole for a moment, because older kernels
- * clone subtrees only of attached mounts. Returns a descriptor of the work directory. */
-static int make_store(int root_fd, const struct slot_setup *setup, unsigned owner)
+static const struct {
+    const char *name, *path;
+    mode_t mode;
+} store_parts[] = {{"work", "work", 0755}, {"tmp", "tmp", 01777}, {"shm", "dev/shm", 01777}};
+
+/* Shows the parts of the store at their places; the descriptor of the work directory, or -1. */
+static int place_store(int root_fd, int store)
 {
-    static const struct {
-        const char *name, *path;
-        mode_t mode;
-    } parts[] = {{"work", "work", 0755}, {"tmp", "tmp", 01777}, {"shm", "dev/shm", 01777}};
+    auto_close int work = -1;
+    for (unsigned i = 0; i < ARRAY_LEN(store_parts); i++) {
+        auto_close int part = mounts_clone(store, store_parts[i].name, false);
+        if (part < 0 || mounts_attach(part, root_fd, store_parts[i].path) < 0)
+            return -1;
+        if (i == 0)
+            work = openat(part, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    return take_fd(&work);
+}
+
+/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached mounts;
+ * there it is attached whole for a moment, at the price of an unmount, which waits for the whole machine. */
+static int make_store(int root_fd, const struct slot_setup *setup)
+{
     char size[24], inodes[24];
     const char *const options[][2] = {
         {"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : setup->disk_bytes, size)},
@@ -172,24 +185,22 @@ static int make_store(int root_fd, const struct slot_setup *setup, unsigned owne
         {"mode", "0755"},
         {NULL, NULL}};
     auto_close int store = mounts_new("tmpfs", options, NO_SETUID);
-    if (store < 0 || mkdirat(root_fd, "store", 0700) < 0 || mounts_attach(store, root_fd, "store") < 0)
+    if (store < 0)
         return -1;
-    auto_close int work = -1;
-    for (unsigned i = 0; i < ARRAY_LEN(parts); i++) {
-        if (mkdirat(store, parts[i].name, parts[i].mode) < 0 ||
-            fchmodat(store, parts[i].name, parts[i].mode, 0) < 0 ||
-            fchownat(store, parts[i].name, owner, owner, AT_SYMLINK_NOFOLLOW) < 0 ||
-            (mkdirat(root_fd, parts[i].path, 0755) < 0 && errno != EEXIST))
+    for (unsigned i = 0; i < ARRAY_LEN(store_parts); i++)
+        if (mkdirat(store, store_parts[i].name, store_parts[i].mode) < 0 ||
+            fchownat(store, store_parts[i].name, CELL_UID, CELL_UID, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (mkdirat(root_fd, store_parts[i].path, 0755) < 0 && errno != EEXIST))
             return -1;
-        auto_close int part = mounts_clone(store, parts[i].name, false);
-        if (part < 0 || mounts_attach(part, root_fd, parts[i].path) < 0)
-            return -1;
-        if (i == 0)
-            work = openat(part, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    }
-    if (work < 0 || umount2("/proc/store", MNT_DETACH) < 0 || unlinkat(root_fd, "store", AT_REMOVEDIR) < 0)
+    int work = place_store(root_fd, store);
+    if (work >= 0 || errno != EINVAL)
+        return work;
+    if (mkdirat(root_fd, "store", 0700) < 0 || mounts_attach(store, root_fd, "store") < 0)
         return -1;
-    return take_fd(&work);
+    auto_close int placed = place_store(root_fd, store);
+    if (placed < 0 || umount2("/proc/store", MNT_DETACH) < 0 || unlinkat(root_fd, "store", AT_REMOVEDIR) < 0)
+        return -1;
+    return take_fd(&placed);
 }
 
 static int make_parents(int root_fd, const char *path)
@@ -324,7 +335,7 @@ int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mo
     if (make_system(root_fd) < 0)
         return -1;
     *step = STEP_STORE;
-    auto_close int work = make_store(root_fd, setup, CELL_UID);
+    auto_close int work = make_store(root_fd, setup);
     if (work < 0)
         return -1;
     *step = STEP_PROC;

@@ -10,7 +10,10 @@ int cgroup_join(const int files[CELL_CGROUP_FILES_MAX]);
 
 /* identity.c */
 int identity_become(unsigned id, bool own_ids);
+/* For the program: every set, the bounding one too, and locked. */
 int identity_drop_capabilities(void);
+/* For init, which executes nothing more: what it holds, and no way to gain any. */
+int identity_retire(void);
 int identity_new_keyring(void);
 
 /* network.c */

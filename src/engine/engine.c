@@ -85,11 +85,11 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
         return error_nomem(err);
     engine->socket = engine->warden_pidfd = -1;
     pthread_mutex_init(&engine->versions_lock, NULL);
-    auto_free char *warden_path = NULL;
+    auto_free char *warden_path = NULL, *own = places_own_directory();
     char **directories = NULL;
-    int code = places_warden(options->warden_path, &warden_path, err);
+    int code = places_warden(own, options->warden_path, &warden_path, err);
     if (code == 0)
-        code = places_languages(options->languages_dir, &directories, err);
+        code = places_languages(own, options->languages_dir, &directories, err);
     if (code == 0)
         code = catalog_open((const char *const *)directories, &engine->catalog, err);
     places_free(directories);

@@ -18,9 +18,10 @@ struct cordon_engine {
 };
 
 /* places.c: where the project's own files are. */
-int places_warden(const char *given, char **path, cordon_error *err);
+char *places_own_directory(void); /* NULL when it cannot be told; freed by the caller */
+int places_warden(const char *own, const char *given, char **path, cordon_error *err);
 /* NULL-terminated list, freed with places_free(). */
-int places_languages(const char *given, char ***directories, cordon_error *err);
+int places_languages(const char *own, const char *given, char ***directories, cordon_error *err);
 void places_free(char **directories);
 
 /* version.c: the version a language's runtime prints, from a cache keyed by the runtime's file, or from a run of it in

@@ -13,12 +13,12 @@
 
 /* The directory of the file this code was loaded from: the library if it is shared, else the executable. Found in the
  * process's own map, which works for both and in a static executable. */
-static char *own_directory(void)
+char *places_own_directory(void)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
         return NULL;
-    unsigned long here = (unsigned long)(void *)&own_directory;
+    unsigned long here = (unsigned long)(void *)&places_own_directory;
     auto_free char *line = NULL;
     size_t capacity = 0;
     char *directory = NULL;
@@ -41,9 +41,8 @@ static char *join(const char *directory, const char *name)
     return directory && asprintf(&path, "%s/%s", directory, name) >= 0 ? path : NULL;
 }
 
-int places_warden(const char *given, char **path, cordon_error *err)
+int places_warden(const char *own, const char *given, char **path, cordon_error *err)
 {
-    auto_free char *own = own_directory();
     char *tries[] = {given ? strdup(given) : NULL, join(own, "cordon-warden"),
                      join(own, "../libexec/cordon/cordon-warden"), join(CORDON_LIBEXECDIR, "cordon-warden")};
     *path = NULL;
@@ -58,9 +57,8 @@ int places_warden(const char *given, char **path, cordon_error *err)
     return error_hint(err, "it is installed in %s; `make` builds it beside cordon", CORDON_LIBEXECDIR);
 }
 
-int places_languages(const char *given, char ***directories, cordon_error *err)
+int places_languages(const char *own, const char *given, char ***directories, cordon_error *err)
 {
-    auto_free char *own = own_directory();
     char *tries[] = {given ? strdup(given) : strdup("/etc/cordon/languages"), join(own, "../languages"),
                      join(own, "../share/cordon/languages"), join(CORDON_DATADIR, "languages")};
     size_t count = 0;

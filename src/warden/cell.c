@@ -165,6 +165,9 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
     cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
     if (cell->phase < PHASE_RUNNING) {
+        /* Init's failure makes the program leave too, and is the one to tell. */
+        if (cell->phase == PHASE_PREPARING && cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
+            on_init_talk(warden, cell, EPOLLIN);
         /* Its record, if it managed to send one, says more than its death. A successful exec closes the socket before
          * the program can exit, so end of file alone means that user code ran. */
         for (int i = 0; i < 2 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0; i++)
@@ -316,8 +319,6 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
     cell->work_fd = fd_count ? fd : -1;
     loop_forget(warden, &cell->init_talk);
     cell->phase = PHASE_STARTING;
-    if (fd_send(cell->talk.fd, "g", 1, NULL, 0) < 0)
-        cell_fail(warden, cell, STEP_ENTER, 0, errno, NULL);
 }
 
 static void free_cell(struct warden *warden, struct cell *cell)
@@ -328,6 +329,7 @@ static void free_cell(struct warden *warden, struct cell *cell)
         loop_forget(warden, watches[i]);
     close_stdio(cell);
     cleanup_close(&cell->lifeline);
+    cleanup_close(&cell->gate);
     cleanup_close(&cell->work_fd);
     for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {
         cleanup_close(&cell->mount_fds[i]);
@@ -443,7 +445,7 @@ static struct cell *new_cell(struct warden *warden)
         cell->cgroup.dirs[i] = -1;
     for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
         cell->cgroup.join_files[i] = -1;
-    cell->lifeline = cell->work_fd = -1;
+    cell->lifeline = cell->gate = cell->work_fd = -1;
     cell->retry_us = UINT64_MAX;
     cell->init.ready = on_init_exit;
     cell->program.ready = on_program_exit;

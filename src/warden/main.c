@@ -85,9 +85,8 @@ static int set_up(struct warden *warden)
     raise_descriptor_limit();
     prctl(PR_SET_NAME, "cordon-warden");
     fcntl(WARDEN_SOCKET, F_SETFD, FD_CLOEXEC);
-    warden->processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (warden->processors < 1)
-        warden->processors = 1;
+    cpu_set_t processors;
+    warden->processors = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
     warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     warden->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!warden->late_group)

@@ -70,15 +70,20 @@ static void set_namespace_controls(struct cell *cell)
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1, lifeline_read = -1;
-    int lifeline[2];
+    int lifeline[2], gate[2];
     *step = STEP_CLONE;
     if (talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
         return -1;
     lifeline_read = lifeline[0];
     cell->lifeline = lifeline[1];
+    if (pipe2(gate, O_CLOEXEC) < 0)
+        return -1;
+    auto_close int gate_write = gate[1];
+    cell->gate = gate[0];
 
     struct slot_setup setup = {.report = theirs,
                                .lifeline = lifeline_read,
+                               .gate = gate_write,
                                .own_ids = !warden->rootless,
                                .namespaces = cell->namespaces,
                                .optional = cell->plan.optional,
@@ -171,6 +176,7 @@ int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step
         return -1;
     struct program_setup setup = {.report = theirs,
                                   .init_pidfd = cell->init.fd,
+                                  .gate = cell->gate,
                                   .own_ids = !warden->rootless,
                                   .group_limits = cell->cgroup.kind != CGROUP_NONE,
                                   .namespaces = cell->namespaces,

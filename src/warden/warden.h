@@ -1,8 +1,8 @@
 /* The warden: the only process that makes cells. Single-threaded; makes, watches, kills, accounts, gives verdicts. It
  * never reads what a program prints, and never opens a path that a program could have made.
  *
- * Life of a cell:  order → cgroup, init cloned → id maps, go to init; program cloned, waits → PREPARED from init, go to the
- * program → READY (restrictions in force) → exec → running → ended (verdict sent) → both reaped, cgroup removed → gone. */
+ * Life of a cell:  order → cgroup, init cloned → id maps, go to init; program cloned, waits → PREPARED from init, which lets
+ * the program in → READY (restrictions in force) → exec → running → ended (verdict sent) → both reaped, cgroup removed → gone. */
 #ifndef WARDEN_WARDEN_H
 #define WARDEN_WARDEN_H
 
@@ -46,6 +46,7 @@ struct cell {
     struct watch oom;       /* v1 eventfd, v2 memory.events */
     pid_t init_pid, program_pid;
     int lifeline; /* write end; init has the other */
+    int gate;     /* read end for the program; init writes when everything stands */
     int work_fd;
     struct cgroup cgroup;
     uint32_t namespaces;
