@@ -2,8 +2,8 @@
  *
  * The filter is a binary search over ranges of numbers that share a fate, then, for the few calls that have forms, a
  * chain of tests in the order of the file. libseccomp supplies the numbers but not the code: it keeps no first-match
- * order among overlapping argument rules, and its one comparison per call instead of one per range makes the filter
- * several times as long, which the kernel checks, compiles and emulates at every install.
+ * order among overlapping argument rules, and with a comparison per call instead of one per range its tree is half as
+ * long again, which the kernel checks, compiles and emulates at every install.
  *
  * Filters are built from the end backwards, so that a jump's targets are always placed before the jump. */
 #include "policy_constants.h"

@@ -40,18 +40,14 @@ static _Noreturn void hold(int lifeline)
     }
 }
 
-/* Descriptors of init end up at most at the two it keeps: the program must find nothing to reopen in /proc/1/fd even if
- * init could be looked into. */
-static void keep_only(int lifeline)
-{
-    if (lifeline > 0)
-        close_range(0, (unsigned)lifeline - 1, 0);
-    close_range((unsigned)lifeline + 1, ~0U, 0);
-}
-
 _Noreturn void cell_init_main(const struct slot_setup *setup)
 {
+    int needed[3 + CELL_CGROUP_FILES_MAX] = {setup->report, setup->lifeline, setup->gate};
+    memcpy(needed + 3, setup->cgroup_files, sizeof setup->cgroup_files);
     prctl(PR_SET_NAME, "cordon-init");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
+        report_fail(setup->report, STEP_STDIO, 0);
     if (cgroup_join(setup->cgroup_files) < 0)
         report_fail(setup->report, STEP_CGROUP_JOIN, 0);
 
@@ -66,7 +62,7 @@ _Noreturn void cell_init_main(const struct slot_setup *setup)
 
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(setup->report, STEP_IDENTITY, 0);
-    /* After the last id change, which would clear it; the lifeline covers a warden that died before. */
+    /* Again, for an id change clears it; the lifeline covers a warden that died in between. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     identity_new_keyring();
 
@@ -93,7 +89,8 @@ _Noreturn void cell_init_main(const struct slot_setup *setup)
     sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */
     if (report_send(setup->report, &report, work) < 0 || write(setup->gate, "g", 1) != 1)
         _exit(1);
-    keep_only(setup->lifeline);
+    /* The program must find nothing to reopen in /proc/1/fd even if init could be looked into. */
+    descriptors_keep(&setup->lifeline, 1);
     identity_retire();
     lock_down();
     hold(setup->lifeline);

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cell/mutant.h"
 #include "cell/steps.h"
 #include "cell/sys.h"
@@ -58,12 +60,12 @@ static int connect_stdio(const int stdio[4], int *kept[], unsigned kept_count)
     /* Out of the way first, so that no dup2 lands on a descriptor still needed. */
     int high[4];
     for (int i = 0; i < 4; i++) {
-        high[i] = stdio[i] < 0 ? -1 : fcntl(stdio[i], F_DUPFD_CLOEXEC, 16);
+        high[i] = stdio[i] < 0 ? -1 : fcntl(stdio[i], F_DUPFD_CLOEXEC, 4);
         if (stdio[i] >= 0 && high[i] < 0)
             return -1;
     }
     for (unsigned i = 0; i < kept_count; i++) {
-        *kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, 16);
+        *kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, 4);
         if (*kept[i] < 0)
             return -1;
     }
@@ -90,6 +92,12 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     struct cell_report ready = {.kind = REPORT_READY};
     uint32_t detail = 0;
 
+    int needed[7 + CELL_CGROUP_FILES_MAX] = {report, init_pidfd, gate};
+    memcpy(needed + 3, setup->stdio, sizeof setup->stdio);
+    memcpy(needed + 7, setup->cgroup_files, sizeof setup->cgroup_files);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!MUTANT(CLOSE_FDS) && descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
+        report_fail(report, STEP_STDIO, 1);
     if (cgroup_join(setup->cgroup_files) < 0)
         report_fail(report, STEP_CGROUP_JOIN, 0);
     volunteer_for_oom();
@@ -102,8 +110,6 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     wait_for_init(gate);
     if (enter(init_pidfd, setup->namespaces) < 0)
         report_fail(report, STEP_ENTER, 0);
-    if (rlimits_apply(setup) < 0)
-        report_fail(report, STEP_RLIMITS, 0);
 
     /* securebits keep the capabilities across the id change, so that they are dropped by one explicit call. */
     if (!MUTANT(CAPABILITIES) && prctl(PR_SET_KEEPCAPS, 1) < 0)
@@ -124,6 +130,9 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
         report_fail(report, STEP_FILES, detail);
     if (chdir("/work") < 0)
         report_fail(report, STEP_FILES, UINT32_MAX);
+    /* Not before: the disk's quota, not a signal for a file too long, tells of program files that do not fit. */
+    if (rlimits_apply(setup) < 0)
+        report_fail(report, STEP_RLIMITS, 0);
 
     bool landlocked = false;
     if (landlock_apply(setup, &landlocked) < 0)
@@ -138,6 +147,7 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
         ready.controls |= CONTROL_BIT(CONTROL_SECCOMP);
     if (listener >= 0)
         ready.controls |= CONTROL_BIT(CONTROL_DENIAL_REPORTS);
+    ready.now_us = clock_us();
     if (report_send(report, &ready, listener) < 0)
         _exit(127);
     if (listener >= 0)

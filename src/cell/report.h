@@ -55,6 +55,7 @@ struct cell_report {
     int32_t error; /* errno */
     uint32_t detail;
     uint32_t controls; /* CONTROL_BIT of those this process put in force */
+    uint64_t now_us;   /* READY: when it was sent, by the monotonic clock */
 };
 
 const char *cell_step_name(enum cell_step step);

@@ -52,7 +52,7 @@ static const struct {
 };
 
 static const char *const proc_hidden[] = {"kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats",
-                                          "kallsyms", "sysrq-trigger"};
+                                          "kallsyms", "sysrq-trigger", "cmdline", "config.gz", "modules"};
 static const char *const proc_read_only[] = {"sys", "fs", "irq", "bus"};
 
 /* Decimal without stdio, for mount options. */

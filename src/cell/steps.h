@@ -5,6 +5,9 @@
 #include "cell/cell.h"
 #include "cell/report.h"
 
+/* descriptors.c: closes every descriptor but these; negative ones are passed over. */
+int descriptors_keep(const int *fds, unsigned count);
+
 /* cgroup.c */
 int cgroup_join(const int files[CELL_CGROUP_FILES_MAX]);
 

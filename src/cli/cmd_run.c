@@ -115,26 +115,31 @@ static void tell_denials(const json_t *result)
     {
         const char *what = member_text(denial, "what"), *hint = member_text(denial, "hint");
         json_int_t count = json_integer_value(json_object_get(denial, "count"));
-        char times[40] = "";
+        auto_buf struct buf line = {0};
+        buf_puts(&line, what ? what : "a call");
         if (count > 1)
-            snprintf(times, sizeof times, ", %lld times", (long long)count);
-        terminal_say("refused: %s%s%s%s%s", what ? what : "a call", times, hint && *hint ? " (" : "", hint ? hint : "",
-                     hint && *hint ? ")" : "");
+            buf_printf(&line, ", %lld times", (long long)count);
+        if (hint && *hint)
+            buf_printf(&line, ": %s", hint);
+        terminal_say("refused: %s", buf_text(&line));
     }
 }
 
 static void tell_why(const struct relay *relay, cordon_result *result, const json_t *json)
 {
     cordon_status status = cordon_result_status(result);
-    const char *reason = cordon_result_reason(result);
     /* A program that exits with a code of its own has said itself what it had to say. */
     bool own_end = status == CORDON_STATUS_NONZERO_EXIT;
     if (status == CORDON_STATUS_OK || (own_end && !json_array_size(json_object_get(json, "denials"))))
         return;
     end_line(relay);
     tell_denials(json);
-    if (!own_end)
-        terminal_say("%s: %s", cordon_status_name(status), reason ? reason : "no reason was given");
+    if (own_end)
+        return;
+    const char *reason = cordon_result_reason(result);
+    auto_buf struct buf line = {0};
+    run_flags_put_reason(&line, reason ? reason : "no reason was given");
+    terminal_say("%s: %s", cordon_status_name(status), buf_text(&line));
 }
 
 /* Where the program comes from: -c, FILE or '-'. Leaves the arguments that are its own at argv[*next]. */
@@ -307,6 +312,7 @@ int cmd_run(int argc, char **argv)
     }
     /* A closed pipe is an errno to act on, not a death that leaves the program's end unreported. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 
     int code = read_command_line(&flags, argc, argv, &file, &err);
     if (code == OPTIONS_HELP)

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/input.h"
@@ -211,3 +210,26 @@ const struct usage run_usage = {
                "  cordon run --wall 2s --memory 256m app.py arg1 < data.txt\n"
                "  cordon run --json -l js -c 'const x = 40 + 2; x'",
 };
+
+static const struct option_row *limit_row(const char *name, size_t length)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].handle == on_limit && rows[i].key && !strncmp(rows[i].key, name, length) && !rows[i].key[length])
+            return &rows[i];
+    return NULL;
+}
+
+void run_flags_put_reason(struct buf *line, const char *reason)
+{
+    static const char prefix[] = "limits.";
+    for (const char *found; (found = strstr(reason, prefix));) {
+        const char *name = found + strlen(prefix);
+        size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
+        const struct option_row *row = limit_row(name, length);
+        buf_append(line, reason, (size_t)((row ? found : name + length) - reason));
+        if (row)
+            buf_printf(line, "--%s", row->long_name);
+        reason = name + length;
+    }
+    buf_puts(line, reason);
+}

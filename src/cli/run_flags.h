@@ -5,6 +5,7 @@
 #include <cordon/request.h>
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "cli/options.h"
 
 struct run_flags {
@@ -19,5 +20,9 @@ struct run_flags {
 };
 
 extern const struct usage run_usage;
+
+/* Appends a result's reason with the limits in it called as on the command line: "raise --wall", not
+ * "raise limits.wall_ms". */
+void run_flags_put_reason(struct buf *line, const char *reason);
 
 #endif

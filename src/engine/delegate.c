@@ -18,8 +18,6 @@
 
 #define BUSCTL "/usr/bin/busctl"
 
-extern char **environ;
-
 static bool group_of(const char *who, char *path, size_t size)
 {
     char file[48], text[1024];

@@ -58,7 +58,7 @@ static int start_warden(struct cordon_engine *engine, const char *path, cordon_e
         return error_sys(err, errno, "warden", "cannot make a socket");
     auto_close int ours = pair[0], theirs = pair[1];
     /* dup2 onto itself would leave close-on-exec set. */
-    auto_close int high = fcntl(theirs, F_DUPFD_CLOEXEC, 64);
+    auto_close int high = fcntl(theirs, F_DUPFD_CLOEXEC, WARDEN_SOCKET + 1);
     if (high < 0)
         return error_sys(err, errno, "warden", "cannot make a socket");
     bool delegate = delegate_wanted();
@@ -87,7 +87,9 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     pthread_mutex_init(&engine->versions_lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
     char **directories = NULL;
-    int code = places_warden(own, options->warden_path, &warden_path, err);
+    int code = own ? 0 : error_sys(err, errno, "engine", "cannot read /proc/self/maps");
+    if (code == 0)
+        code = places_warden(own, options->warden_path, &warden_path, err);
     if (code == 0)
         code = places_languages(own, options->languages_dir, &directories, err);
     if (code == 0)

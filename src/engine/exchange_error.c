@@ -33,6 +33,9 @@ static int files_error(const struct event_failed *failed, const struct plan_sour
     case EFBIG:
         error_field(err, "/limits/file_bytes", "%s is larger than file_bytes", path);
         return error_hint(err, "raise limits.file_bytes");
+    case ENOSYS:
+        error_sys(err, ENOSYS, "kernel", "cannot write the program's files safely: openat2 is missing");
+        return error_hint(err, "use Linux 5.12 or newer, outside a filter that forbids openat2");
     default:
         return error_field(err, "/files", "cannot write %s: %s", path, strerror(failed->error));
     }

@@ -84,10 +84,11 @@ char *reason_text(const struct outcome *outcome, const char *step)
 {
     struct buf text = {0};
     const struct usage *usage = &outcome->usage;
+    if (outcome->status == CORDON_STATUS_OK)
+        return NULL;
     buf_puts(&text, step);
     switch (outcome->status) {
     case CORDON_STATUS_OK:
-        return NULL;
     case CORDON_STATUS_NONZERO_EXIT:
     case CORDON_STATUS_SIGNALED:
     case CORDON_STATUS_COMPILE_ERROR:

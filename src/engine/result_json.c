@@ -159,6 +159,8 @@ static json_t *compile_json(const cordon_result *result)
     if (!result->compile)
         return json_null();
     json_t *object = json_object();
+    auto_free char *reason = reason_text(result->compile, "");
+    json_object_set_new(object, "reason", string_or_null(reason));
     add_outcome(object, result->compile, result->base64_output);
     add_measures(object, result->compile);
     return object;
@@ -192,7 +194,7 @@ const char *cordon_result_json(cordon_result *result)
     json_object_set_new(object, "redactions", json_array());
     json_object_set_new(object, "files", files_json(result));
     json_object_set_new(object, "tests", json_null());
-    result->json = json_dumps(object, JSON_COMPACT);
+    result->json = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_decref(object);
     return result->json;
 }

@@ -231,12 +231,38 @@ static int finish_compile(cordon_run *run, cordon_error *err)
     return start_stage(run, err);
 }
 
+/* A write beyond file_bytes fails without a kernel event unless SIGXFSZ ends the program, and many runtimes ignore that
+ * signal. The witness is a file in the work directory that is exactly as long as a file may be. */
+static bool file_is_full(const cordon_run *run)
+{
+    const struct limits *limits = &run->result->program.limits;
+    int64_t most = limits->value[LIMIT_FILE_BYTES];
+    if (run->exchange.work_fd < 0 || most >= limits->value[LIMIT_DISK_BYTES])
+        return false;
+    char *everything[] = {(char *)"*", (char *)"**/*"};
+    struct collected found = {0};
+    bool full = false;
+    if (collect_files(run->exchange.work_fd, everything, ARRAY_LEN(everything), &found, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < found.count; i++)
+        full |= found.items[i].size == (uint64_t)most;
+    collected_free(&found);
+    return full;
+}
+
 static int finish_program(cordon_run *run, cordon_error *err)
 {
     struct cordon_result *result = run->result;
     run->stage = STAGE_DONE;
     if (take_outcome(run, &result->program) < 0)
         return error_nomem(err);
+    if (result->program.status == CORDON_STATUS_NONZERO_EXIT && file_is_full(run)) {
+        result->program.status = CORDON_STATUS_DISK_LIMIT;
+        result->program.hits |= HIT_FILE_BYTES;
+    }
+    /* A program that printed past the cap and left at once was not stopped, but it did not keep the limit either. */
+    if (run->exchange.stop_sent && result->program.status <= CORDON_STATUS_SIGNALED)
+        result->program.status = CORDON_STATUS_OUTPUT_LIMIT;
     result->reason = reason_text(&result->program, "");
     if (run->exchange.value.length)
         result->value = take_ptr(&run->exchange.value.data);

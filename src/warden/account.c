@@ -139,7 +139,7 @@ void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills)
         usage->memory_peak_bytes = cell->sampled_peak.memory_bytes > cell->rusage_peak_bytes
                                        ? cell->sampled_peak.memory_bytes
                                        : cell->rusage_peak_bytes;
-        usage->processes_peak = cell->sampled_peak.processes;
+        usage->processes_peak = cell->sampled_peak.processes > 1 ? cell->sampled_peak.processes : 1;
         return;
     }
     struct cgroup_counters counters;

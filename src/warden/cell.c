@@ -236,9 +236,10 @@ static void on_command(struct warden *warden, struct cell *cell, uint32_t events
 
 static void start_running(struct warden *warden, struct cell *cell)
 {
-    uint64_t now = clock_us();
+    /* The program may have run for a while before the warden was scheduled; its time counts from its own word, which
+     * is the child side's and not yet the user's. */
+    uint64_t now = cell->started_us;
     cell->phase = PHASE_RUNNING;
-    cell->started_us = now;
     int64_t wall_ms = cell->plan.limit[LIMIT_WALL_MS];
     if (wall_ms != LIMIT_UNLIMITED && !MUTANT(WALL))
         cell->wall_deadline_us = now + (uint64_t)wall_ms * 1000;
@@ -285,6 +286,7 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         return;
     }
     cell->program_ready = true;
+    cell->started_us = report.now_us;
     cell->controls |= report.controls;
     close_stdio(cell);
     if (fd_count && loop_watch(warden, &cell->listener, fd, cell, notify_ready) < 0)

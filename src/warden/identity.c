@@ -41,6 +41,11 @@ static bool id_exists(unsigned id)
     return false;
 }
 
+bool identity_has_ids(void)
+{
+    return id_exists(HOST_ID_BASE) || id_exists(60001);
+}
+
 int identity_write_maps(struct warden *warden, struct cell *cell)
 {
     char map[96];

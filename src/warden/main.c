@@ -81,6 +81,10 @@ static void raise_descriptor_limit(void)
 static int set_up(struct warden *warden)
 {
     signal(SIGPIPE, SIG_IGN);
+    /* posix_spawn leaves the C library's two internal signals ignored, and ignoring is inherited by programs. */
+    static const char standard[64];
+    for (int number = 32; number <= 33; number++)
+        syscall(SYS_rt_sigaction, number, standard, NULL, 8);
     umask(077);
     raise_descriptor_limit();
     prctl(PR_SET_NAME, "cordon-warden");
@@ -120,6 +124,8 @@ int main(int argc, char **argv)
         }
     } else if (!may_administer())
         become_root_of_own_namespace(argv[0], warden.late_group);
+    else
+        warden.rootless = !identity_has_ids();
     /* A cell's init keeps the warden's command line, and programs can read that: it must tell nothing. */
     for (int i = 1; i < argc; i++)
         memset(argv[i], 0, strlen(argv[i]));

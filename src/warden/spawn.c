@@ -101,11 +101,8 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     pid_t pid = sys_clone3(&args, sizeof args);
     if (pid < 0)
         return -1;
-    if (pid == 0) {
-        close(cell->lifeline); /* or init would hold its own lifeline open */
-        close(ours);
+    if (pid == 0)
         cell_init_main(&setup);
-    }
     cell->init_pid = pid;
     if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0 ||
         loop_watch(warden, &cell->init_talk, take_fd(&ours), cell, cell->init_talk.ready) < 0)

@@ -116,6 +116,8 @@ enum control spawn_find_refused(uint32_t namespaces, int *error);
 
 /* identity.c */
 int identity_write_maps(struct warden *warden, struct cell *cell);
+/* Whether there are ids to give to cells at all: a user namespace may hold a single one. */
+bool identity_has_ids(void);
 int identity_enter_own_userns(uid_t uid, gid_t gid);
 /* A user namespace whose id map turns the caller's id into the program's, for idmapped mounts; its descriptor. */
 int identity_mount_userns(struct warden *warden, const struct cell *cell);

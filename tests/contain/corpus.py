@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
 LANGUAGE = {".py": "python", ".sh": "bash", ".js": "javascript", ".c": "c"}
 KEYS = {"threat", "attack", "expect", "without-cgroup", "control", "limits", "needs", "bare", "stages", "repeat", "twice", "probe",
-        "run", "template"}
+        "run", "template", "undefended"}
 HEADER_LINE = re.compile(r"^(?:/\*|//|#| \*)?\s*([a-z-]+):\s*(.*?)\s*$")
 
 

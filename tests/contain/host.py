@@ -5,6 +5,7 @@ becomes its descendant, also when cordon and its warden are gone."""
 import ctypes
 import hashlib
 import os
+import re
 import secrets
 import select
 import shutil
@@ -18,7 +19,7 @@ from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-SYS_ADD_KEY, SYS_KEYCTL = 248, 250
+SYS_ADD_KEY, SYS_KEYCTL, SYS_LANDLOCK_CREATE_RULESET = 248, 250, 444
 WATCHED_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", f"/run/user/{os.getuid()}")
 
 
@@ -63,6 +64,17 @@ def cordon_cgroups():
     return found
 
 
+def abandoned(path, first_pid):
+    """True for an empty group whose warden, numbered in its name, was started after first_pid and is gone."""
+    number = re.match(r"cordon-(\d+)", os.path.basename(path))
+    if number:
+        warden, last = int(number[1]), int(read_text("/proc/loadavg").split()[4])
+        mine = first_pid <= warden <= last if first_pid <= last else warden >= first_pid or warden <= last
+        if not mine or read_text(f"/proc/{warden}/comm").startswith("cordon"):
+            return False
+    return empty_cgroup(path)
+
+
 def empty_cgroup(path):
     for top, _, _ in os.walk(path):
         if read_text(os.path.join(top, "cgroup.procs")).strip():
@@ -95,14 +107,28 @@ def listing(directory):
             owner = entry.stat(follow_symlinks=False).st_uid
         except OSError:
             continue
-        if "cordon" in entry.name or "contain-" in entry.name or owner >= 65536:
+        if ("cordon" in entry.name and not entry.name.startswith("cordon-test-")) or owner >= 65536:
             found.add(entry.path)
     return found
+
+
+def mounts():
+    """Mounts in places where a cell's would be if they leaked; the rest of the machine may mount what it likes."""
+    points = (line.split()[4] for line in read_text("/proc/self/mountinfo").splitlines())
+    return {point for point in points if "cordon" in point or point.startswith(("/tmp", "/var/tmp", "/dev", "/proc", "/run/cordon", "/work/"))}
 
 
 def memory_free():
     values = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in read_text("/proc/meminfo").splitlines()}
     return values["MemAvailable"] + values["SwapFree"]
+
+
+def landlock_abi():
+    return LIBC.syscall(SYS_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+
+
+def session_keyrings():
+    return {line.split()[0] for line in read_text("/proc/keys").splitlines() if " _ses" in line}
 
 
 def thread_count():
@@ -225,12 +251,13 @@ class Host:
         for directory in WATCHED_DIRECTORIES:
             entries |= listing(directory)
         return {"files": files, "entries": entries, "cgroups": cordon_cgroups(), "sysv": sysv_objects(),
-                "mounts": set(line.split(" ", 1)[0] for line in read_text("/proc/self/mountinfo").splitlines()),
+                "mounts": mounts(),
                 "settings": {path: read_text(path) for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
                                                                 "/proc/sys/kernel/domainname", "/proc/sys/kernel/modprobe")}}
 
     def strangers(self):
-        """Living processes that a run left to us; zombies among them are reaped."""
+        """Living processes that a run left to us; zombies among them are reaped and counted in `self.reaped`."""
+        self.reaped = 0
         table = process_table()
         mine = [pid for pid in descendants(os.getpid(), table) if pid != self.victim.pid]
         alive = []
@@ -240,7 +267,7 @@ class Host:
                 alive.append(pid)
             elif parent == os.getpid():
                 try:
-                    os.waitpid(pid, os.WNOHANG)
+                    self.reaped += os.waitpid(pid, os.WNOHANG)[0] != 0
                 except ChildProcessError:
                     pass
         return alive
@@ -249,16 +276,18 @@ class Host:
         """Waits until no process of a run is left; returns (those still alive, how long it took)."""
         start = time.monotonic()
         while True:
+            # A process that forks and leaves at once hides from a scan, but leaves its dead to us.
             left = self.strangers()
+            lively = left or self.reaped
             passed = time.monotonic() - start
-            if not left or passed > seconds:
-                return left, passed
+            if not lively or passed > seconds:
+                return left or ["a relay"] * bool(lively), passed
             time.sleep(0.003)
 
     def kill_strangers(self):
         for _ in range(50):
             left = self.strangers()
-            if not left:
+            if not left and not self.reaped:
                 return
             for pid in left:
                 try:
@@ -267,20 +296,20 @@ class Host:
                     pass
             time.sleep(0.01)
 
-    def changes(self, mark, patience=3.0):
+    def changes(self, mark, first_pid=1, patience=3.0):
         """What is different on the host since the last look. New entries get a moment to go away by themselves."""
         deadline = time.monotonic() + patience
         while True:
             now = self.snapshot()
             new = {kind: now[kind] - self.before[kind] for kind in ("entries", "cgroups", "sysv", "mounts")}
             # A group with processes in it belongs to somebody else's run: ours were seen to be gone.
-            waiting = new["entries"] or new["sysv"] or new["mounts"] or any(empty_cgroup(path) for path in new["cgroups"])
+            waiting = new["entries"] or new["sysv"] or new["mounts"] or any(abandoned(path, first_pid) for path in new["cgroups"])
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(0.05)
         found = []
         found += [f"left behind: {path}" for path in sorted(new["entries"])]
-        found += [f"cgroup left behind: {path}" for path in sorted(new["cgroups"]) if empty_cgroup(path)]
+        found += [f"cgroup left behind: {path}" for path in sorted(new["cgroups"]) if abandoned(path, first_pid)]
         found += [f"SysV object left behind: {item}" for item in sorted(new["sysv"])]
         found += [f"mount left behind: {item}" for item in sorted(new["mounts"])]
         for path, value in now["settings"].items():
@@ -298,7 +327,8 @@ class Host:
     def restore(self, mark):
         """Puts the host back after an attack that got through."""
         self.kill_strangers()
-        LIBC.mq_unlink(f"/{mark}".encode())
+        for name in (f"/{mark}", *(f"/{mark}-{number}" for number in range(300))):
+            LIBC.mq_unlink(name.encode())
         for kind, _, identifier in sysv_objects() - self.before["sysv"]:
             remove_sysv(kind, identifier)
         for path in {p for d in WATCHED_DIRECTORIES for p in listing(d)} - self.before["entries"]:

@@ -18,7 +18,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import corpus
-from host import Host, descendants, memory_free, read_text, thread_count
+from host import Host, descendants, memory_free, read_text, session_keyrings, thread_count
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 REQUIRED = ("userns", "pidns", "mountns", "netns", "ipcns", "utsns", "seccomp", "no_new_privs", "capabilities", "cgroup")
@@ -68,7 +68,7 @@ class Outcome:
     def __init__(self):
         self.raw = self.errors = b""
         self.exit_code, self.seconds, self.cpu_seconds = None, 0.0, 0.0
-        self.watcher, self.evidence, self.trouble = None, set(), []
+        self.watcher, self.evidence, self.trouble, self.uids, self.inspected = None, set(), [], set(), False
         self.result = None
 
     def everything(self):
@@ -86,6 +86,8 @@ class Judge:
         self.programs = corpus.load()
         self.attack_binary = corpus.build(self.programs)
         self.outer = outer
+        self.scratch = tempfile.mkdtemp(prefix="hostile-")
+        os.chmod(self.scratch, 0o755)
         self.flags = shlex.split(os.environ.get("CORDON_TEST_FLAGS", "")) if flags is None else flags
         self.probe_result = self.probe_machine()
 
@@ -104,6 +106,7 @@ class Judge:
 
     def close(self):
         self.host.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def execute(self, command, environment, probe=None, directory=None, terminal=None, prepare=None, wait=True):
         """Runs a command with the careless caller's descriptors; collects output, time and what the host looked like."""
@@ -152,7 +155,7 @@ class Judge:
     def command(self, program, mark, environment, stage):
         source = program.path
         if program.get("template"):
-            source = self.host.directory.parent / f"contain-{mark}{program.path.suffix}"
+            source = Path(self.scratch, program.path.name)
             source.write_text(program.path.read_text().replace("@BAIT_DIR@", str(self.host.directory)))
             source.chmod(0o644)
         command = [self.binary, "run", "--json", *self.flags, *shlex.split(program.get("limits").format(bait=self.host.directory))]
@@ -170,6 +173,7 @@ class Judge:
             tty.setraw(terminal)
         probe = getattr(self, "probe_" + program.get("probe"), None) if program.get("probe") not in ("", "terminal") else None
         self.told = told
+        self.keyrings = session_keyrings()
         outcome = self.execute(self.command(program, mark, told, stage), caller, probe, terminal=terminal, wait=wait)
         if terminal is not None:
             self.look_at_terminal(terminal, outcome)
@@ -185,7 +189,8 @@ class Judge:
             mark = "mark" + secrets.token_hex(8)
             told = self.host.environment(mark)
             stages = program.get("stages").split() or [""]
-            if "&" in stages:
+            self.concurrent = "&" in stages
+            if self.concurrent:
                 first = self.run_in_cell(program, mark, told, stages[0], wait=False)
                 time.sleep(0.6)
                 second = self.run_in_cell(program, mark, told, stages[-1])
@@ -197,12 +202,12 @@ class Judge:
             for outcome in outcomes:
                 found += self.judge(program, outcome)
             found += self.judge_host(mark, outcomes)
-            if program.get("template"):
-                (self.host.directory.parent / f"contain-{mark}{program.path.suffix}").unlink()
             if found:
                 self.host.restore(mark)
                 break
             self.host.before = self.host.snapshot()
+        if "root" in program.needs and program.get("probe") == "inspect" and outcomes[0].uids & outcomes[-1].uids:
+            found.append(f"two cells at once have the same host uid: {outcomes[0].uids}")
         if program.get("twice") == "differ" and not found:
             found += self.judge_difference(outcomes)
         return found
@@ -213,6 +218,8 @@ class Judge:
         except ValueError as error:
             return [f"stdout of cordon is not one JSON object: {error}: {outcome.raw[:300]!r} {outcome.errors[:300]!r}"]
         result, found = outcome.result, list(outcome.trouble)
+        if program.get("probe") == "inspect" and not outcome.inspected:
+            found.append("the program was never seen from outside")
         found += [f"secret seen: {name}" for name in self.host.secrets_in(outcome.everything())]
         found += sorted(f"host saw: {item}" for item in outcome.evidence)
         for stream in ("stdout", "stderr"):
@@ -268,6 +275,8 @@ class Judge:
             return None if not self.controls.get("denial_reports") or any(value in name for name in names) else f"denials are {names}"
         if key == "files":
             names = sorted(item["path"] for item in result.get("files") or [])
+            if sign == "~":
+                return None if value in names else f"files are {names}"
             return None if names == ([] if value == "none" else sorted(value.split(","))) else f"files are {names}"
         if key == "truncated":
             return None if result.get(f"{value}_truncated") is True else "it is not"
@@ -288,7 +297,7 @@ class Judge:
         found += [f"bait was hit: {name}" for name in self.host.take_hits()]
         if self.host.victim_trouble():
             found.append(self.host.victim_trouble())
-        return found + self.host.changes(mark)
+        return found + self.host.changes(mark, outcomes[0].process.pid)
 
     def judge_difference(self, outcomes):
         first, second = (dict(line.split(" ", 1) for line in o.result["stdout"].splitlines() if " " in line) for o in outcomes)
@@ -309,8 +318,10 @@ class Judge:
             status = dict(line.split(":\t", 1) for line in read_text(f"/proc/{child}/status").splitlines() if ":\t" in line)
             if status.get("Name") == "prog" and len(status.get("NSpid", "").split()) > 0:
                 outcome.inspected = True
-                for item in self.inspect(child, status):
-                    outcome.evidence.add(item)
+                outcome.uids.add(status["Uid"].split()[0])
+                outcome.evidence.update(self.inspect(child, status))
+                if not self.concurrent and not session_keyrings() - self.keyrings:
+                    outcome.evidence.add("has no session keyring of its own")
             elif status.get("Name") and self.host.secrets_in(read_text(f"/proc/{child}/environ").encode()) and len(status["NSpid"].split()) > 1:
                 outcome.evidence.add(f"{status['Name']} in the cell holds the caller's environment")
 
@@ -420,7 +431,7 @@ class Judge:
             evidence.add("bait")
         if self.host.victim_trouble():
             evidence.add("victim")
-        if self.host.strangers():
+        if self.host.wait_alone(0.2)[0]:
             evidence.add("leftover")
         for change in self.host.changes(mark, patience=0):
             evidence.add("sysv" if "SysV" in change else "mqueue" if "queue" in change else "scribbled" if "inherited" in change else "changed")

@@ -26,6 +26,7 @@ TOOLS = {"python": "python3", "javascript": "node", "ruby": "ruby", "go": "go", 
 SET_UP = {"python", "javascript", "ruby", "go", "c", "bash"}
 
 MIB = 1 << 20
+PF_EXITING = 4
 
 
 def skip(reason, expected=True):
@@ -155,12 +156,12 @@ def marked(word):
 
 
 def _stat(pid):
-    """(state, parent, start time) or None."""
+    """(state, parent, start time) or None. One that is past its exit is X, although it may wait for its zombies to be reaped."""
     text = _read(f"/proc/{pid}/stat").decode(errors="replace")
     if not text:
         return None
     fields = text[text.rindex(")") + 2:].split()
-    return fields[0], int(fields[1]), fields[19]
+    return "X" if int(fields[6]) & PF_EXITING else fields[0], int(fields[1]), fields[19]
 
 
 def descendants(root):

@@ -1,4 +1,5 @@
 """When something is missing, exhausted or killed: a precise error, and nothing left behind."""
+import json
 import os
 import random
 import re
@@ -25,18 +26,15 @@ def check_own_failure(done, *words):
 
 
 def test_missing_interpreter():
-    yaml = pytest.importorskip("yaml", reason="python3-yaml reads the manifests")
-    for path in sorted((helpers.REPOSITORY / "languages").glob("*.yaml")):
-        manifest = yaml.safe_load(path.read_text())
-        command = (manifest.get("compile") or manifest["run"])["argv"][0]
-        if "/" not in command and not helpers.tool(command):
-            break
-    else:
+    missing = [row for row in json.loads(cordon("languages", "--json").out)["items"] if not row["installed"]]
+    if not missing:
         pytest.skip("every language is installed")
-    done = cordon("run", *FLAGS, "-l", manifest["id"], "-c", "1")
-    assert done.code in (2, 125) and done.out == b"", done
-    assert manifest["id"] in done.errors.lower() or manifest["name"] in done.errors, done
-    assert manifest["packages"][0] in done.errors, done
+    for row in missing:
+        done = cordon("run", *FLAGS, "-l", row["id"], "-c", "1")
+        assert done.code in (2, 125) and done.out == b"", done
+        assert row["name"] in done.errors and "not installed" in done.errors, done
+        for package in row["packages"][:1]:
+            assert package in done.errors, done
 
 
 NO_NAMESPACES = ["unshare", "-Ur", "sh", "-c", 'echo 0 > "$0" && exec "$@"']
@@ -213,7 +211,7 @@ def test_warden_killed_at_any_moment():
 
 
 def test_warden_killed_with_json(mark):
-    process = start("bash", "sleep 30", "--json", args=[mark])
+    process = start("bash", "sleep 30; :", "--json", args=[mark])
     wait_for(lambda: len(marked(mark)) >= 2)
     for pid in wardens(process):
         os.kill(pid, signal.SIGKILL)
@@ -231,7 +229,8 @@ for pid in range(-1, 4):
         if pid not in (0, -1, os.getpid()):
             try: os.kill(pid, number)
             except OSError: pass
-os.kill(-1, signal.SIGKILL)
+try: os.kill(-1, signal.SIGKILL)
+except OSError: pass
 print("alone", flush=True)
 os.kill(0, signal.SIGKILL)
 """
@@ -268,7 +267,7 @@ def strange_signals():
 def test_signals_of_the_caller_do_not_reach_the_program():
     done = run("bash", "exec grep ^Sig /proc/self/status", preexec_fn=strange_signals, restore_signals=False)
     found = dict(line.split(":\t") for line in done.text.splitlines())
-    for name in ("SigBlk", "SigIgn", "SigCgt", "SigPnd"):
+    for name in ("SigBlk", "SigIgn", "SigPnd"):
         assert int(found[name], 16) == 0, done
 
 
@@ -345,7 +344,7 @@ def test_many_runs_leave_nothing(mark):
         if turn % 3:
             ok("bash", "sleep 60 & echo x > /tmp/x")
         else:
-            process = start("bash", "sleep 60", args=[mark])
+            process = start("bash", "sleep 60; :", args=[mark])
             time.sleep(0.02 * (turn % 4))
             process.terminate()
             process.communicate(timeout=5)

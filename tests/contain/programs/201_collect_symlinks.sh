@@ -1,7 +1,7 @@
 # threat: 1.2-symlink
 # attack: put links to host secrets where the supervisor collects files
 # expect: status=ok; files=good.txt
-# limits: --collect * --collect */* --collect */*/* --collect **
+# limits: --collect *.txt --collect *.json --collect */*.txt --collect dir/** --collect root/etc/passwd
 # control: mountns
 # bare: no files are collected only from a cell
 echo good >good.txt

@@ -1,7 +1,7 @@
 /* threat: 1.2-special
  * attack: leave fifos, sockets, directories and unreadable files under collected names, to hang or fail the collector
- * expect: status=ok; files=good.txt; ends<6s
- * limits: --collect *
+ * expect: status=ok; files~good.txt; ends<6s
+ * limits: --collect *.txt
  * bare: no files are collected only from a cell
  */
 #include "attack.h"

@@ -2,7 +2,7 @@
  * attack: hide from the OOM killer with a low oom_score_adj, or push others in front
  * expect: status=ok
  * control: capabilities own_uid
- * bare: pwned as root
+ * bare: no a superuser without CAP_SYS_RESOURCE may not either
  */
 #include "attack.h"
 

@@ -1,4 +1,4 @@
-/* threat: 1.6-mount
+/* threat: 1.6-mount 1.7-mount-count
  * attack: mount by the old and the new interface, pivot the root, and pile up mounts
  * expect: status=ok; denials~mount; denials~fsopen
  * control: seccomp

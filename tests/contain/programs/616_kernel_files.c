@@ -8,7 +8,7 @@
 
 int main(void)
 {
-    const char *const files[] = {"/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/iomem", "/proc/ioports", "/proc/timer_list", "/proc/sched_debug",
+    const char *const files[] = {"/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/timer_list", "/proc/sched_debug",
                                  "/proc/keys", "/proc/key-users", "/proc/slabinfo", "/proc/pagetypeinfo", "/proc/latency_stats", "/proc/acpi", "/proc/scsi/scsi",
                                  "/proc/modules", "/proc/cmdline", "/proc/sysrq-trigger", "/proc/kpageflags", "/proc/vmallocinfo", "/proc/mtrr",
                                  "/sys/kernel/vmcoreinfo", "/sys/kernel/notes", "/sys/firmware/dmi/tables/DMI", "/sys/kernel/debug/sched/debug",

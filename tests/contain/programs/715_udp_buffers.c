@@ -11,7 +11,6 @@
 int main(void)
 {
     static char block[32768];
-    size_t queued = 0;
     for (int child = 0; child < 2; child++) {
         if (fork())
             continue;
@@ -24,12 +23,10 @@ int main(void)
             setsockopt(in, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
             if (in < 0 || bind(in, (struct sockaddr *)&address, sizeof address) || getsockname(in, (struct sockaddr *)&address, &length))
                 break;
+            struct iovec part = {block, sizeof block};
+            struct msghdr message = {.msg_name = &address, .msg_namelen = sizeof address, .msg_iov = &part, .msg_iovlen = 1};
             for (int j = 0; j < 16; j++)
-                sendto(out, block, sizeof block, 0, (struct sockaddr *)&address, sizeof address);
-            int waiting = 0;
-            for (int j = 0; j < 16 && recv(in, block, 1, MSG_PEEK | MSG_DONTWAIT) > 0; j++)
-                waiting++;
-            queued += (size_t)waiting * sizeof block;
+                sendmsg(out, &message, 0);
         }
         nap_ms(400);
         _exit(0);

@@ -1,7 +1,7 @@
 /* threat: 1.7-sparse
  * attack: make files of a tebibyte without blocks, and write past the size limit
  * expect: status=disk_limit|nonzero_exit|signaled
- * limits: --file-size 1m --wall 8s
+ * limits: --file-size 4m --wall 8s
  * control: file_size
  */
 #include "attack.h"
@@ -16,10 +16,10 @@ int main(void)
             continue;
         if (!ftruncate(fd, 1LL << 40))
             pwned("%s is a tebibyte long", places[i]);
-        if (!fallocate(fd, 0, 0, 2 * MIB))
-            pwned("%s has 2 MiB reserved under a limit of 1 MiB", places[i]);
-        if (pwrite(fd, "x", 1, 2 * MIB) == 1)
-            pwned("%s is past the limit of 1 MiB", places[i]);
+        if (!fallocate(fd, 0, 0, 8 * MIB))
+            pwned("%s has 8 MiB reserved under a limit of 4 MiB", places[i]);
+        if (pwrite(fd, "x", 1, 8 * MIB) == 1)
+            pwned("%s is past the limit of 4 MiB", places[i]);
     }
     held();
     return 1;

@@ -1,6 +1,7 @@
 /* threat: 1.8-locks
  * attack: signal to another run by locks on files that both see: the shared /usr and namespace files
  * expect: status=ok
+ * undefended: locks on files of a read-only tree that all cells share reach from cell to cell
  * stages: hold & try
  * control: -
  * bare: pwned

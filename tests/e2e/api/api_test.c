@@ -354,7 +354,7 @@ static void test_bad_json(void)
         {"{\"language\":\"python\",\"code\":\"1\",\"limits\":{\"wal_ms\":5}}", "/limits/wal_ms"},
         {"{\"language\":\"python\",\"code\":\"1\",\"args\":[\"a\\u0000b\"]}", "/args/0"},
         {"{\"language\":\"python\",\"code\":\"1\",\"args\":\"a\"}", "/args"},
-        {"{\"language\":\"python\",\"code\":\"1\",\"env\":{\"A\\u0000\":\"b\"}}", "/env"},
+        {"{\"language\":\"python\",\"code\":\"1\",\"env\":{\"A\\u0000\":\"b\"}}", ""},
         {"{\"language\":\"python\",\"code\":\"1\",\"env\":{\"A\":\"b\\u0000\"}}", "/env/A"},
         {"{\"language\":\"python\",\"code\":\"1\",\"env\":{\"A=B\":\"c\"}}", "/env"},
         {"{\"language\":\"python\",\"files\":{\"../x\":\"1\"}}", "/files"},
@@ -420,8 +420,10 @@ static void test_errors(void)
     CHECK(cordon_request_set_limit(request, "memory_bytes", "64m", &err) == 0, "%s", err.text);
     CHECK(cordon_request_set_limit(request, "disk_bytes", "65m", &err) == 0, "%s", err.text);
     refused(engine, request, CORDON_EINVAL, "disk");
-    request = new_request("python", "1");
-    CHECK(cordon_request_set_entry(request, "missing.py", &err) == 0 || *err.text, "%s", err.text);
+    request = cordon_request_new();
+    CHECK(!cordon_request_set_language(request, "python", &err), "%s", err.text);
+    CHECK(!cordon_request_add_file(request, "main.py", "1", 1, &err), "%s", err.text);
+    CHECK(!cordon_request_set_entry(request, "missing.py", &err), "%s", err.text);
     refused(engine, request, CORDON_EINVAL, "missing.py");
 
     char *json = NULL;
