@@ -4,6 +4,7 @@
 #define POLICY_CONSTANTS_H
 
 #include <asm/ioctls.h>
+#include <fcntl.h>
 #include <asm/termbits.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -21,6 +22,7 @@
 
 #define SOCK_TYPE_MASK 0xfU /* linux/net.h, not exported: the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
 #define PER_QUERY      0xffffffffU
+#define O_TMPFILE_BIT  (O_TMPFILE & ~O_DIRECTORY)
 
 /* clang-format off */
 #define NAMED(constant) {#constant, (uint32_t)(constant)}
@@ -77,6 +79,10 @@ static const struct constant {
     NAMED(S_IFBLK),
     NAMED(S_IFCHR),
     NAMED(S_IFMT),
+    NAMED(S_ISGID),
+    NAMED(S_ISUID),
+    NAMED(O_CREAT),
+    NAMED(O_TMPFILE_BIT),
 
     NAMED(FICLONE),
     NAMED(FICLONERANGE),

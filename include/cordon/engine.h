@@ -33,6 +33,8 @@ void cordon_engine_close(cordon_engine *engine);
 
 /* JSON texts, to be freed with cordon_free(). */
 int cordon_languages(cordon_engine *engine, char **json, cordon_error *err);
+/* The id of the language a file's name tells of ("app.py"), owned by the engine. */
+int cordon_language_of_file(cordon_engine *engine, const char *file, const char **id, cordon_error *err);
 /* What this machine can enforce, found by making a cell. */
 int cordon_doctor(cordon_engine *engine, char **json, cordon_error *err);
 void cordon_free(void *memory);

@@ -142,19 +142,6 @@ void input_mount_free(struct input_mount *mount)
     free(mount->destination);
 }
 
-static bool has_extension(const json_t *language, const char *extension)
-{
-    size_t index;
-    const json_t *each;
-    json_array_foreach(json_object_get(language, "extensions"), index, each)
-    {
-        const char *name = json_string_value(each);
-        if (name && !strcasecmp(name, extension))
-            return true;
-    }
-    return false;
-}
-
 int input_language_of(cordon_engine *engine, const char *path, char **id, cordon_error *err)
 {
     const char *name = input_base_name(path);
@@ -163,20 +150,9 @@ int input_language_of(cordon_engine *engine, const char *path, char **id, cordon
         error_set(err, CORDON_EINVAL, "usage", "cannot tell the language of '%s': its name has no extension", name);
         return error_hint(err, "name the language with -l; 'cordon languages' lists them");
     }
-    char *text = NULL;
-    int code = cordon_languages(engine, &text, err);
-    if (code < 0)
-        return code;
-    auto_json json_t *languages = json_loads(text, 0, NULL);
-    cordon_free(text);
-    size_t index;
-    const json_t *each;
-    json_array_foreach(json_object_get(languages, "items"), index, each)
-    {
-        if (!has_extension(each, dot + 1))
-            continue;
-        const char *found = member_text(each, "id");
-        *id = found ? strdup(found) : NULL;
+    const char *found;
+    if (cordon_language_of_file(engine, name, &found, NULL) == 0) {
+        *id = strdup(found);
         return *id ? 0 : error_nomem(err);
     }
     error_set(err, CORDON_ENOTFOUND, "usage", "cannot tell the language of '%s': no language has the extension '%s'",

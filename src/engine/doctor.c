@@ -1,4 +1,5 @@
 /* What this machine can enforce, found by making a cell in which every control is optional, and what surrounds it. */
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "engine/engine.h"
 #include "engine/exchange.h"
 
-#include <fcntl.h>
+#define ALL_OPTIONAL (CONTROL_BIT(CONTROL_COUNT) - 1)
 
 static bool file_contains(const char *path, const char *word)
 {
@@ -67,23 +68,7 @@ static json_t *warnings_json(void)
     return list;
 }
 
-/* One control: in force, or why not. */
-static json_t *control_json(enum control control, const struct exchange *exchange, bool made, const cordon_error *err)
-{
-    static const char *const kinds[] = {"none", "v1", "v2"};
-    bool enforced = made && exchange->ended.controls & CONTROL_BIT(control);
-    json_t *state = control == CONTROL_CGROUP && enforced ? json_string(kinds[exchange->ended.cgroup])
-                                                          : json_boolean(enforced);
-    const char *cause = enforced                                             ? NULL
-                        : !made && !strcmp(err->step, control_name(control)) ? err->text
-                        : !made                                              ? "not reached"
-                                                                             : "not available to this caller";
-    return json_pack("{s:s, s:b, s:o, s:s?, s:s?}", "name", control_name(control), "required",
-                     (CONTROLS_REQUIRED & CONTROL_BIT(control)) != 0, "enforced", state, "cause", cause, "fix",
-                     enforced ? NULL : control_fix(control));
-}
-
-static int probe(struct cordon_engine *engine, struct exchange *exchange, cordon_error *err)
+static int probe(struct cordon_engine *engine, uint32_t optional, struct exchange *exchange, cordon_error *err)
 {
     struct limits limits = {0};
     int code = limits_complete(&limits, NULL, err);
@@ -92,7 +77,7 @@ static int probe(struct cordon_engine *engine, struct exchange *exchange, cordon
     char *argv[] = {(char *)"true", NULL}, *envp[] = {NULL};
     char *candidates[] = {(char *)"/usr/bin/true", (char *)"/bin/true", NULL}, *etc[] = {NULL};
     struct plan_source plan = {.limits = &limits,
-                               .optional = CONTROL_BIT(CONTROL_COUNT) - 1,
+                               .optional = optional,
                                .argv = argv,
                                .envp = envp,
                                .candidates = candidates,
@@ -101,17 +86,47 @@ static int probe(struct cordon_engine *engine, struct exchange *exchange, cordon
     return exchange_run(exchange, engine, &input, err);
 }
 
+/* Why a control that was tolerated missing is missing: a cell that insists on it says so. */
+static const char *ask_cause(struct cordon_engine *engine, enum control control, cordon_error *err)
+{
+    struct exchange exchange;
+    if (!(CONTROLS_REQUIRED & CONTROL_BIT(control)))
+        return "not available to this caller";
+    if (probe(engine, ALL_OPTIONAL & ~CONTROL_BIT(control), &exchange, err) < 0)
+        return err->text;
+    exchange_close(&exchange);
+    return "not in force";
+}
+
+/* One control: in force, or why not. */
+static json_t *control_json(struct cordon_engine *engine, enum control control, const struct exchange *exchange, bool made,
+                            const cordon_error *err)
+{
+    static const char *const kinds[] = {"none", "v1", "v2"};
+    bool enforced = made && exchange->ended.controls & CONTROL_BIT(control);
+    json_t *state = control == CONTROL_CGROUP && enforced ? json_string(kinds[exchange->ended.cgroup])
+                                                          : json_boolean(enforced);
+    cordon_error why;
+    const char *cause = enforced                                             ? NULL
+                        : made                                               ? ask_cause(engine, control, &why)
+                        : !strcmp(err->step, control_name(control)) ? err->text
+                                                                             : "not reached";
+    return json_pack("{s:s, s:b, s:o, s:s?, s:s?}", "name", control_name(control), "required",
+                     (CONTROLS_REQUIRED & CONTROL_BIT(control)) != 0, "enforced", state, "cause", cause, "fix",
+                     enforced ? NULL : control_fix(control));
+}
+
 int cordon_doctor(cordon_engine *engine, char **json, cordon_error *err)
 {
     struct exchange exchange = {0};
     cordon_error why = {0};
-    bool made = probe(engine, &exchange, &why) == 0;
+    bool made = probe(engine, ALL_OPTIONAL, &exchange, &why) == 0;
     bool ok = made;
     json_t *controls = json_array();
     for (int i = 0; i < CONTROL_COUNT; i++) {
         if (CONTROLS_REQUIRED & CONTROL_BIT(i) && !(made && exchange.ended.controls & CONTROL_BIT(i)))
             ok = false;
-        json_array_append_new(controls, control_json((enum control)i, &exchange, made, &why));
+        json_array_append_new(controls, control_json(engine, (enum control)i, &exchange, made, &why));
     }
     struct utsname system;
     uname(&system);

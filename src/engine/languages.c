@@ -28,6 +28,15 @@ static bool is_installed(const struct manifest *manifest)
     return found;
 }
 
+int cordon_language_of_file(cordon_engine *engine, const char *file, const char **id, cordon_error *err)
+{
+    const struct manifest *manifest;
+    int code = catalog_find_by_file(engine->catalog, file, &manifest, err);
+    if (code == 0)
+        *id = manifest->id;
+    return code;
+}
+
 int cordon_languages(cordon_engine *engine, char **json, cordon_error *err)
 {
     const struct manifest *const *manifests;
