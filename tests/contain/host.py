@@ -20,6 +20,8 @@ from pathlib import Path
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SYS_ADD_KEY, SYS_KEYCTL, SYS_LANDLOCK_CREATE_RULESET = 248, 250, 444
+MARK = re.compile(r"mark[0-9a-f]{16}")
+CELL_IDS = 65536
 WATCHED_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", f"/run/user/{os.getuid()}")
 
 
@@ -82,21 +84,30 @@ def empty_cgroup(path):
     return os.path.isdir(path)
 
 
-def sysv_objects():
+def sysv_objects(mark_key=None):
+    """Objects that belong to a cell's uid or carry the key of this run."""
     found = set()
     for kind in ("shm", "sem", "msg"):
-        for line in read_text(f"/proc/sysvipc/{kind}").splitlines()[1:]:
-            fields = line.split()
-            found.add((kind, fields[0], fields[1]))
+        head, *lines = read_text(f"/proc/sysvipc/{kind}").splitlines()
+        for line in lines:
+            fields = dict(zip(head.split(), line.split()))
+            if int(fields["uid"]) >= CELL_IDS or fields["key"] == mark_key:
+                found.add((kind, line.split()[1]))
     return found
 
 
 def remove_sysv(kind, identifier):
-    LIBC[f"{kind}ctl"](int(identifier), 0, 0) if kind == "sem" else LIBC[f"{kind}ctl"](int(identifier), 0, None)
+    arguments = (int(identifier), 0, 0) if kind == "sem" else (int(identifier), 0, None)
+    LIBC[f"{kind}ctl"](*arguments)
+
+
+def key_of(mark):
+    return str(int(hashlib.sha256(mark.encode()).hexdigest()[:7], 16) + 1)
 
 
 def listing(directory):
-    """Entries that cordon, a cell or one of these programs could have left."""
+    """Entries that a cell or one of these programs could have left. Others work in these directories at the same time, so
+    a name or an owner must point to a run; the cordon under test has its own TMPDIR, which is held to be empty."""
     found = set()
     try:
         entries = list(os.scandir(directory))
@@ -107,7 +118,7 @@ def listing(directory):
             owner = entry.stat(follow_symlinks=False).st_uid
         except OSError:
             continue
-        if ("cordon" in entry.name and not entry.name.startswith("cordon-test-")) or owner >= 65536:
+        if owner >= CELL_IDS or MARK.search(entry.name) or entry.name.startswith(("cordon-cell", "cordon-run", "cordon-work")):
             found.add(entry.path)
     return found
 
@@ -235,13 +246,13 @@ class Host:
         port.close()
         return {"BAIT_DIR": str(self.directory), "BAIT_PID": str(self.victim.pid), "BAIT_TCP4": str(self.tcp4), "BAIT_TCP6": str(self.tcp6),
                 "BAIT_UDP": str(self.udp), "BAIT_UNIX": self.bait_name, "BAIT_KEY": self.key_name, "BAIT_HOST": os.uname().nodename, "MARK": mark,
-                "MARK_KEY": str(int(hashlib.sha256(mark.encode()).hexdigest()[:7], 16) + 1), "LISTEN_PORT": str(number),
+                "MARK_KEY": key_of(mark), "LISTEN_PORT": str(number),
                 "LISTEN_UNIX": f"listen-{mark}"}
 
     def secrets_in(self, data):
         return sorted(name for name, value in self.secrets.items() if value.encode() in data)
 
-    def snapshot(self):
+    def snapshot(self, mark_key=None):
         files = {}
         for path in sorted(self.directory.rglob("*")):
             info = path.lstat()
@@ -250,7 +261,7 @@ class Host:
         entries = set()
         for directory in WATCHED_DIRECTORIES:
             entries |= listing(directory)
-        return {"files": files, "entries": entries, "cgroups": cordon_cgroups(), "sysv": sysv_objects(),
+        return {"files": files, "entries": entries, "cgroups": cordon_cgroups(), "sysv": sysv_objects(mark_key),
                 "mounts": mounts(),
                 "settings": {path: read_text(path) for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
                                                                 "/proc/sys/kernel/domainname", "/proc/sys/kernel/modprobe")}}
@@ -300,7 +311,7 @@ class Host:
         """What is different on the host since the last look. New entries get a moment to go away by themselves."""
         deadline = time.monotonic() + patience
         while True:
-            now = self.snapshot()
+            now = self.snapshot(key_of(mark))
             new = {kind: now[kind] - self.before[kind] for kind in ("entries", "cgroups", "sysv", "mounts")}
             # A group with processes in it belongs to somebody else's run: ours were seen to be gone.
             waiting = new["entries"] or new["sysv"] or new["mounts"] or any(abandoned(path, first_pid) for path in new["cgroups"])
@@ -329,10 +340,12 @@ class Host:
         self.kill_strangers()
         for name in (f"/{mark}", *(f"/{mark}-{number}" for number in range(300))):
             LIBC.mq_unlink(name.encode())
-        for kind, _, identifier in sysv_objects() - self.before["sysv"]:
+        for kind, identifier in sysv_objects(key_of(mark)):
             remove_sysv(kind, identifier)
-        for path in {p for d in WATCHED_DIRECTORIES for p in listing(d)} - self.before["entries"]:
-            shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else os.unlink(path)
+        # Only what carries this run's mark is ours to remove: others work in these directories too.
+        for directory in WATCHED_DIRECTORIES:
+            for path in Path(directory).glob(f"*{mark}*"):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         for path, (mode, _, _, content) in self.before["files"].items():
             if stat.S_ISREG(mode):
                 Path(path).write_bytes(content)

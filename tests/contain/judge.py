@@ -88,6 +88,8 @@ class Judge:
         self.outer = outer
         self.scratch = tempfile.mkdtemp(prefix="hostile-")
         os.chmod(self.scratch, 0o755)
+        self.temporary = Path(self.scratch, "tmp")
+        self.temporary.mkdir()
         self.flags = shlex.split(os.environ.get("CORDON_TEST_FLAGS", "")) if flags is None else flags
         self.probe_result = self.probe_machine()
 
@@ -166,7 +168,7 @@ class Judge:
         return command + ["-l", program.language, str(source), *([stage] if stage else [])]
 
     def run_in_cell(self, program, mark, told, stage="", wait=True):
-        caller = dict(os.environ, CONTAIN_SECRET=self.host.secrets["ENV"])
+        caller = dict(os.environ, CONTAIN_SECRET=self.host.secrets["ENV"], TMPDIR=str(self.temporary))
         terminal = None
         if program.get("probe") == "terminal":
             master, terminal = pty.openpty()
@@ -297,6 +299,7 @@ class Judge:
         found += [f"bait was hit: {name}" for name in self.host.take_hits()]
         if self.host.victim_trouble():
             found.append(self.host.victim_trouble())
+        found += [f"left behind in TMPDIR: {path.name}" for path in self.temporary.iterdir()]
         return found + self.host.changes(mark, outcomes[0].process.pid)
 
     def judge_difference(self, outcomes):

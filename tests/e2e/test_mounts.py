@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from helpers import FLAGS, cordon, ok, result
+from helpers import FLAGS, cordon, need, ok, result, run
 
 
 @pytest.fixture
@@ -233,3 +233,24 @@ def test_output_directory_with_links_in_it(tmp_path):
     (target / "x.txt").symlink_to(outside / "victim")
     cordon("run", *FLAGS, "--collect", "**/*.txt", "--output-dir", target, "-l", "bash", "-c", TREE)
     assert os.listdir(outside) == ["victim"] and (outside / "victim").read_text() == "kept"
+
+
+def test_no_set_id_file_is_left_on_the_host(tmp_path):
+    """Written through a mount a file belongs to the caller, so a set-id bit would be the caller's rights for anyone."""
+    need("python", "bash")
+    share = tmp_path / "share"
+    share.mkdir()
+    code = """
+import os, shutil
+shutil.copy('/usr/bin/id', '/data/one')
+for attempt in (lambda: os.chmod('/data/one', 0o6755), lambda: os.open('/data/two', os.O_CREAT | os.O_WRONLY, 0o6755),
+                lambda: os.mknod('/data/three', 0o100000 | 0o6755), lambda: os.system('cp --preserve=mode /usr/bin/passwd /data/four')):
+    try:
+        attempt()
+    except OSError as error:
+        print(error)
+"""
+    done = run("python", code, "--mount", f"{share}:/data:rw")
+    assert b"Operation not permitted" in done.out, done
+    for path in share.iterdir():
+        assert not path.stat().st_mode & 0o6000, path

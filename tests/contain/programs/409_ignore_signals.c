@@ -1,6 +1,6 @@
 /* threat: 1.4-ignore
  * attack: block and ignore every signal, then stay
- * expect: status=wall_limit; signal=9; silent; ends<6s
+ * expect: status=wall_limit; signal=9; silent; ends<5s
  * limits: --wall 1s
  * control: wall
  * bare: no it only stays
@@ -14,7 +14,7 @@ int main(void)
     sigprocmask(SIG_BLOCK, &all, NULL);
     for (int number = 1; number < 65; number++)
         signal(number, SIG_IGN);
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 60; i++)
         nap_ms(100);
     return 0;
 }

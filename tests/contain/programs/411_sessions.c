@@ -1,6 +1,6 @@
 /* threat: 1.4-sessions
  * attack: sleep past the deadline with children in sessions and process groups of their own
- * expect: status=wall_limit; signal=9; silent; ends<6s
+ * expect: status=wall_limit; signal=9; silent; ends<5s
  * limits: --wall 1s
  * control: wall
  * bare: no it only stays
@@ -15,9 +15,9 @@ int main(void)
                 setsid();
             else
                 setpgid(0, 0);
-            nap_ms(20000);
+            nap_ms(6000);
             _exit(0);
         }
-    nap_ms(20000);
+    nap_ms(6000);
     return 0;
 }

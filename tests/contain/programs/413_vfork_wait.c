@@ -1,6 +1,6 @@
 /* threat: 1.4-vfork
  * attack: hide in the uninterruptible wait of vfork past the deadline
- * expect: status=wall_limit; signal=9; silent; ends<6s
+ * expect: status=wall_limit; signal=9; silent; ends<5s
  * limits: --wall 1s
  * control: wall
  * bare: no it only stays
@@ -10,7 +10,7 @@
 int main(void)
 {
     if (!vfork()) {
-        nap_ms(20000);
+        nap_ms(6000);
         _exit(0);
     }
     return 0;

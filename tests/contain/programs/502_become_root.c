@@ -25,10 +25,5 @@ int main(void)
         pwned("file system uid is 0");
     if (!sethostname("pwned", 5))
         pwned("named the host");
-    FILE *map = fopen("/proc/self/uid_map", "r");
-    unsigned inside, outside, count;
-    while (map && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3)
-        if (outside == 0 || count > 100000)
-            pwned("uid map holds %u %u %u", inside, outside, count);
     return held();
 }

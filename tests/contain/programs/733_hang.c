@@ -1,6 +1,6 @@
 /* threat: 1.7-hang
  * attack: hang in open of a fifo, in a lock and in a full pipe past the deadline
- * expect: status=wall_limit; silent; ends<6s
+ * expect: status=wall_limit; silent; ends<5s
  * limits: --wall 1s
  * control: wall
  */
@@ -22,7 +22,7 @@ int main(void)
             if (write(ends[1], block, sizeof block) < 0)
                 break;
     }
-    alarm(20);
+    alarm(6);
     open("fifo", O_RDONLY);
     return 0;
 }
