@@ -1,5 +1,4 @@
 /* Who the process is: ids, capabilities, keyring. */
-#include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
@@ -13,11 +12,12 @@
 int identity_become(unsigned id, bool own_ids)
 {
     /* With a single mapped id setgroups is denied by the kernel and the caller's supplementary groups stay. */
-    if (own_ids && setgroups(0, NULL) < 0)
+    if (own_ids && syscall(SYS_setgroups, 0, NULL) < 0)
         return -1;
-    if (setresgid(id, id, id) < 0)
+    /* Raw calls: the C library's would try to tell other threads, of which there are none. */
+    if (syscall(SYS_setresgid, id, id, id) < 0)
         return -1;
-    return setresuid(id, id, id);
+    return (int)syscall(SYS_setresuid, id, id, id);
 }
 
 static int clear_capabilities(void)
