@@ -5,6 +5,8 @@
 #include "cell/mutant.h"
 #include "cell/steps.h"
 
+#define DATA_ROOM ((rlim_t)1 << 30)
+
 static rlim_t or_infinity(int64_t value)
 {
     return value == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)value;
@@ -21,6 +23,7 @@ int rlimits_apply(const struct program_setup *setup)
     const int64_t *limit = setup->plan->limit;
     /* With a pids group its counter is the verdict's witness, so the rlimit must not trip first. */
     rlim_t processes = (rlim_t)limit[LIMIT_PROCESSES] + (setup->group_limits ? 16 : 1);
+    rlim_t data = (rlim_t)limit[LIMIT_MEMORY_BYTES] + DATA_ROOM;
     struct {
         int resource;
         rlim_t soft, hard;
@@ -37,9 +40,9 @@ int rlimits_apply(const struct program_setup *setup)
         {RLIMIT_MEMLOCK, 8 << 20, 8 << 20, false},
         {RLIMIT_NICE, 0, 0, false},
         {RLIMIT_RTPRIO, 0, 0, false},
-        /* RLIMIT_AS would kill node and java at start; data bounds what they really take. */
-        {RLIMIT_DATA, or_infinity(limit[LIMIT_MEMORY_BYTES]), or_infinity(limit[LIMIT_MEMORY_BYTES]),
-         setup->group_limits || MUTANT(MEMORY)},
+        /* A net under the warden's samples. RLIMIT_AS would kill node and java at start; data counts thread stacks in
+         * full, of which java has many, so it needs room beyond what is really used. */
+        {RLIMIT_DATA, data, data, setup->group_limits || MUTANT(MEMORY)},
     };
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].off)

@@ -83,6 +83,7 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     struct cordon_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return error_nomem(err);
+    engine->references = 1;
     engine->socket = engine->warden_pidfd = -1;
     pthread_mutex_init(&engine->versions_lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
@@ -105,10 +106,27 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     return 0;
 }
 
+struct cordon_engine *engine_ref(struct cordon_engine *engine)
+{
+    atomic_fetch_add(&engine->references, 1);
+    return engine;
+}
+
+void engine_unref(struct cordon_engine *engine)
+{
+    if (atomic_fetch_sub(&engine->references, 1) > 1)
+        return;
+    catalog_close(engine->catalog);
+    versions_free(engine);
+    pthread_mutex_destroy(&engine->versions_lock);
+    free(engine);
+}
+
 /* The warden leaves by itself when its socket closes; it is killed if it does not. */
 static void stop_warden(struct cordon_engine *engine)
 {
     cleanup_close(&engine->socket);
+    engine->socket = -1;
     if (engine->warden <= 0)
         return;
     struct pollfd gone = {.fd = engine->warden_pidfd, .events = POLLIN};
@@ -126,10 +144,7 @@ void cordon_engine_close(cordon_engine *engine)
     if (!engine)
         return;
     stop_warden(engine);
-    catalog_close(engine->catalog);
-    versions_free(engine);
-    pthread_mutex_destroy(&engine->versions_lock);
-    free(engine);
+    engine_unref(engine);
 }
 
 void cordon_free(void *memory)

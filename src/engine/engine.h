@@ -4,11 +4,13 @@
 
 #include <cordon/engine.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "lang/catalog.h"
 
 struct cordon_engine {
+    atomic_uint references; /* the caller's, and one for each run */
     int socket; /* orders go out; SEQPACKET keeps threads apart */
     pid_t warden;
     int warden_pidfd;
@@ -16,6 +18,10 @@ struct cordon_engine {
     pthread_mutex_t versions_lock;
     struct version *versions;
 };
+
+/* A run outlives a closed engine as an object: it then only tells that the warden is gone. */
+struct cordon_engine *engine_ref(struct cordon_engine *engine);
+void engine_unref(struct cordon_engine *engine);
 
 /* places.c: where the project's own files are. */
 char *places_own_directory(void); /* NULL when it cannot be told; freed by the caller */

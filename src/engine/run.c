@@ -321,12 +321,13 @@ int cordon_run_start(cordon_engine *engine, const cordon_request *request, const
     cordon_run *run = calloc(1, sizeof *run);
     if (!run)
         return error_nomem(err);
-    run->engine = engine;
+    run->engine = engine_ref(engine);
     run->options = options ? *options : defaults;
     run->epoll = run->cancel = -1;
     run->stage = STAGE_DONE;
     int code = prepare(engine, request, &run->prepared, err);
     if (code < 0) {
+        engine_unref(engine);
         free(run);
         return code;
     }
@@ -426,6 +427,7 @@ void cordon_run_free(cordon_run *run)
     prepared_free(&run->prepared);
     cleanup_close(&run->epoll);
     cleanup_close(&run->cancel);
+    engine_unref(run->engine);
     free(run);
 }
 

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/cleanup.h"
 #include "base/fd.h"
 #include "warden/warden.h"
 
@@ -30,8 +32,16 @@ void account_disk(struct cell *cell, struct usage *usage)
         cell->hits |= HIT_INODES;
 }
 
+/* Memory files (memfd) seen in one sample, so that one that many processes hold counts once. The number is bounded, for
+ * the program decides how many there are. */
+#define MEMORY_FILES_MAX 256
+#define DESCRIPTORS_MAX  4096
+
 struct totals {
-    uint64_t rss_bytes, cpu_us, processes;
+    uint64_t anonymous_bytes, shared_bytes, file_bytes;
+    uint64_t cpu_us, processes;
+    ino_t seen[MEMORY_FILES_MAX];
+    unsigned seen_count, descriptors;
 };
 
 static uint64_t field(const char *text, const char *key)
@@ -40,12 +50,55 @@ static uint64_t field(const char *text, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Proportional share, read only when the plain sum is over the limit: shared pages must not be counted per process. */
-static uint64_t pss_bytes(pid_t pid)
+static bool seen_before(struct totals *totals, ino_t inode)
+{
+    for (unsigned i = 0; i < totals->seen_count; i++)
+        if (totals->seen[i] == inode)
+            return true;
+    if (totals->seen_count < MEMORY_FILES_MAX)
+        totals->seen[totals->seen_count++] = inode;
+    return false;
+}
+
+/* Memory files are reachable through descriptors alone, mapped or not, and all live on one device of the kernel's own. */
+static void add_memory_files(pid_t pid, struct totals *totals)
+{
+    static dev_t device;
+    struct stat st;
+    if (!device) {
+        auto_close int own = memfd_create("cordon", MFD_CLOEXEC);
+        if (own < 0 || fstat(own, &st) < 0)
+            return;
+        device = st.st_dev;
+    }
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    struct dirent *entry;
+    while (totals->descriptors < DESCRIPTORS_MAX && (entry = readdir(dir))) {
+        totals->descriptors++;
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode) && st.st_dev == device &&
+            !seen_before(totals, st.st_ino))
+            totals->file_bytes += (uint64_t)st.st_blocks * 512;
+    }
+    closedir(dir);
+}
+
+/* `exact` reads proportional shares, which costs more and is done only when the plain sum is over the limit: a page that
+ * ten processes share must not end a run by being counted ten times. */
+static void add_memory(pid_t pid, const char *status, struct totals *totals, bool exact)
 {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-    return fd_read_text_at(AT_FDCWD, path, text, sizeof text) > 0 ? field(text, "\nPss:") * 1024 : 0;
+    if (exact && fd_read_text_at(AT_FDCWD, path, text, sizeof text) > 0) {
+        totals->anonymous_bytes += field(text, "\nPss_Anon:") * 1024;
+        totals->shared_bytes += field(text, "\nPss_Shmem:") * 1024;
+        return;
+    }
+    totals->anonymous_bytes += field(status, "\nRssAnon:") * 1024;
+    totals->shared_bytes += field(status, "\nRssShmem:") * 1024;
 }
 
 static void add_process(pid_t pid, struct totals *totals, bool exact)
@@ -55,8 +108,8 @@ static void add_process(pid_t pid, struct totals *totals, bool exact)
     if (fd_read_text_at(AT_FDCWD, path, text, sizeof text) <= 0)
         return;
     totals->processes += field(text, "\nThreads:");
-    totals->rss_bytes +=
-        exact ? pss_bytes(pid) : (field(text, "\nRssAnon:") + field(text, "\nRssShmem:")) * 1024;
+    add_memory(pid, text, totals, exact);
+    add_memory_files(pid, totals);
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     if (fd_read_text_at(AT_FDCWD, path, text, sizeof text) <= 0)
         return;
@@ -104,6 +157,14 @@ static struct totals total(const struct cell *cell, bool exact)
     return totals;
 }
 
+/* Shared memory is either mapped or in a file (of the work directory, or a memory file), often both: the larger of the
+ * two sums counts it once. */
+static uint64_t memory_of(const struct totals *totals, uint64_t disk_bytes)
+{
+    uint64_t in_files = totals->file_bytes + disk_bytes;
+    return totals->anonymous_bytes + (totals->shared_bytes > in_files ? totals->shared_bytes : in_files);
+}
+
 void account_sample(struct cell *cell)
 {
     struct usage disk = {0};
@@ -112,9 +173,9 @@ void account_sample(struct cell *cell)
         return;
     uint64_t limit = (uint64_t)cell->plan.limit[LIMIT_MEMORY_BYTES];
     struct totals now = total(cell, false);
-    if (now.rss_bytes + disk.disk_bytes > limit)
+    if (memory_of(&now, disk.disk_bytes) > limit)
         now = total(cell, true);
-    uint64_t memory = now.rss_bytes + disk.disk_bytes;
+    uint64_t memory = memory_of(&now, disk.disk_bytes);
     struct sample *peak = &cell->sampled_peak;
     if (memory > peak->memory_bytes)
         peak->memory_bytes = memory;

@@ -24,6 +24,8 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
 static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t events);
 
 #define SAMPLE_US 50000
+/* Without a cgroup the samples are the memory limit: short enough that little can be taken between two of them. */
+#define SAMPLE_ALONE_US 10000
 #define RETRY_US  2000
 
 static uint32_t wanted_namespaces(void)
@@ -234,6 +236,11 @@ static void on_command(struct warden *warden, struct cell *cell, uint32_t events
         cell_kill(warden, cell, ENDING_CANCELLED);
 }
 
+static uint64_t sample_interval(const struct cell *cell)
+{
+    return cell->cgroup.kind == CGROUP_NONE ? SAMPLE_ALONE_US : SAMPLE_US;
+}
+
 static void start_running(struct warden *warden, struct cell *cell)
 {
     /* The program may have run for a while before the warden was scheduled; its time counts from its own word, which
@@ -243,7 +250,7 @@ static void start_running(struct warden *warden, struct cell *cell)
     int64_t wall_ms = cell->plan.limit[LIMIT_WALL_MS];
     if (wall_ms != LIMIT_UNLIMITED && !MUTANT(WALL))
         cell->wall_deadline_us = now + (uint64_t)wall_ms * 1000;
-    cell->next_check_us = now + SAMPLE_US;
+    cell->next_check_us = now + sample_interval(cell);
     loop_forget(warden, &cell->talk);
     struct event_started event = {.type = EVENT_STARTED};
     fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
@@ -407,7 +414,7 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
     notify_tick(warden, cell, now_us);
     if (now_us < cell->next_check_us)
         return;
-    cell->next_check_us = now_us + SAMPLE_US;
+    cell->next_check_us = now_us + sample_interval(cell);
     account_sample(cell);
     if (cell->cgroup.kind == CGROUP_NONE && cell->hits & HIT_MEMORY && !MUTANT(MEMORY)) {
         cell_kill(warden, cell, ENDING_MEMORY);

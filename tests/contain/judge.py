@@ -18,7 +18,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import corpus
-from host import Host, descendants, memory_free, read_text, session_keyrings, thread_count
+from host import Host, descendants, memory_free, open_to_peers, read_text, session_keyrings, thread_count
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 REQUIRED = ("userns", "pidns", "mountns", "netns", "ipcns", "utsns", "seccomp", "no_new_privs", "capabilities", "cgroup")
@@ -91,7 +91,11 @@ class Judge:
         self.temporary = Path(self.scratch, "tmp")
         self.temporary.mkdir()
         self.flags = shlex.split(os.environ.get("CORDON_TEST_FLAGS", "")) if flags is None else flags
-        self.probe_result = self.probe_machine()
+        try:
+            self.probe_result = self.probe_machine()
+        except BaseException:
+            self.close()
+            raise
 
     def probe_machine(self):
         """A harmless run: does cordon work here, and with which control groups?"""
@@ -325,7 +329,9 @@ class Judge:
                 outcome.evidence.update(self.inspect(child, status))
                 if not self.concurrent and not session_keyrings() - self.keyrings:
                     outcome.evidence.add("has no session keyring of its own")
-            elif status.get("Name") and self.host.secrets_in(read_text(f"/proc/{child}/environ").encode()) and len(status["NSpid"].split()) > 1:
+            if len(status.get("NSpid", "").split()) > 1 and status["NSpid"].split()[-1] == "1" and open_to_peers(child):
+                outcome.evidence.add("the memory of init is open to its own user")
+            if status.get("Name") and self.host.secrets_in(read_text(f"/proc/{child}/environ").encode()) and len(status["NSpid"].split()) > 1:
                 outcome.evidence.add(f"{status['Name']} in the cell holds the caller's environment")
 
     def inspect(self, pid, status):

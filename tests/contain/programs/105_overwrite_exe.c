@@ -26,6 +26,10 @@ static void try_write(const char *path)
 
 int main(void)
 {
+    if (bare()) { /* a real interpreter held open for writing would keep others from starting it */
+        try_write(bait("shared/keep.txt"));
+        return held();
+    }
     const char *const files[] = {"/usr/bin/bash", "/bin/sh", "/usr/bin/python3", "/usr/bin/env", "/etc/passwd", "/etc/ld.so.cache",
                                  "/lib64/ld-linux-x86-64.so.2", "/usr/lib/x86_64-linux-gnu/libc.so.6"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -19,7 +19,7 @@ static bool harmless(const char *name)
 
 int main(void)
 {
-    DIR *dev = opendir("/dev");
+    DIR *dev = bare() ? NULL : opendir("/dev"); /* opening a watchdog starts it */
     for (struct dirent *entry; dev && (entry = readdir(dev));) {
         char path[PATH_MAX];
         struct stat st;
@@ -34,11 +34,11 @@ int main(void)
     }
     const char *const named[] = {"/dev/mem", "/dev/port", "/dev/kvm", "/dev/fuse", "/dev/loop-control", "/dev/vda", "/dev/sda",
                                  "/dev/nvme0n1", "/dev/kmsg", "/dev/net/tun", "/dev/vsock", "/dev/userfaultfd", "/dev/cpu/0/msr"};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    for (size_t i = 0; i < sizeof named / sizeof *named && !bare(); i++)
         if (open(named[i], O_RDONLY | O_NONBLOCK) >= 0)
             pwned("%s opened", named[i]);
     const char *const spots[] = {".", "/tmp", "/dev", "/dev/shm"};
-    for (size_t i = 0; i < sizeof spots / sizeof *spots; i++) {
+    for (size_t i = 0; i < (bare() ? 1 : sizeof spots / sizeof *spots); i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s/node-%d", spots[i], getpid());
         if (!mknod(path, S_IFBLK | 0600, makedev(254, 0)) || !mknod(path, S_IFCHR | 0600, makedev(1, 1))) {

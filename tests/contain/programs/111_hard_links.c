@@ -26,6 +26,8 @@ int main(void)
 {
     steal(bait("private.txt"));
     steal(bait("world.txt"));
+    if (bare())
+        return held();
     steal("/usr/bin/env");
     steal("/etc/passwd");
     return held();

@@ -12,7 +12,7 @@ int main(void)
     const char *const kinds[] = {"net", "mnt", "pid", "user", "ipc", "uts", "cgroup"};
     for (struct dirent *entry; proc && (entry = readdir(proc));) {
         int pid = atoi(entry->d_name);
-        if (pid <= 0 || (pid > 64 && pid != atoi(given("BAIT_PID"))))
+        if (pid <= 0 || (pid != atoi(given("BAIT_PID")) && (pid > 64 || bare())))
             continue;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
             char path[64];

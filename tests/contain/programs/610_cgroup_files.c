@@ -14,6 +14,12 @@ int main(void)
                                  "/sys/fs/cgroup/unified", "/proc/1/root/sys/fs/cgroup/memory", "cg"};
     const char *const names[] = {"release_agent", "notify_on_release", "cgroup.procs", "tasks", "memory.limit_in_bytes", "pids.max",
                                  "memory.max", "freezer.state", "cgroup.subtree_control", "cgroup.kill"};
+    if (bare()) {
+        int fd = open("/sys/fs/cgroup/memory/cgroup.procs", O_WRONLY);
+        if (fd >= 0 || open("/sys/fs/cgroup/cgroup.procs", O_WRONLY) >= 0)
+            pwned("a list of processes opened for writing");
+        return held();
+    }
     mkdir("cg", 0700);
     if (!mount("none", "cg", "cgroup2", 0, NULL) || !mount("none", "cg", "cgroup", 0, "memory")) {
         pwned("mounted a cgroup hierarchy");
