@@ -45,6 +45,7 @@ struct cordon_result {
     bool base64_output;
     struct result_file *files;
     size_t file_count;
+    uint64_t files_skipped; /* matched, but not regular, not readable, or too large together */
     char *json;
 };
 

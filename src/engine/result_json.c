@@ -115,6 +115,15 @@ static json_t *error_json(const cordon_result *result)
     return object;
 }
 
+/* Text that JSON carries at about its own size; a control character would take six. */
+static bool is_plain_text(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)bytes[i] < 0x20 && (!bytes[i] || !strchr("\t\n\r", bytes[i])))
+            return false;
+    return utf8_valid(bytes, length);
+}
+
 static json_t *files_json(const cordon_result *result)
 {
     json_t *list = json_array();
@@ -122,7 +131,7 @@ static json_t *files_json(const cordon_result *result)
         const struct result_file *file = &result->files[i];
         json_t *object = json_pack("{s:o, s:I, s:s}", "path", text_json(file->path, strlen(file->path)), "size",
                                    (json_int_t)file->size, "sha256", file->sha256);
-        if (utf8_valid(file->content, file->size))
+        if (is_plain_text(file->content, file->size))
             json_object_set_new(object, "content", json_stringn(file->content, file->size));
         else
             json_object_set_new(object, "content_base64", base64_json(file->content, file->size));
@@ -193,6 +202,7 @@ const char *cordon_result_json(cordon_result *result)
     add_measures(object, &result->program);
     json_object_set_new(object, "redactions", json_array());
     json_object_set_new(object, "files", files_json(result));
+    json_object_set_new(object, "files_skipped", json_integer((json_int_t)result->files_skipped));
     json_object_set_new(object, "tests", json_null());
     result->json = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_decref(object);

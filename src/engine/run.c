@@ -147,8 +147,15 @@ static void collect(cordon_run *run)
         collect_files(run->exchange.work_fd, globs->items, globs->count, &found, NULL) < 0)
         return;
     result->files = calloc(found.count + 1, sizeof *result->files);
+    uint64_t room = COLLECT_RESULT_BYTES_MAX;
+    result->files_skipped = found.skipped;
     for (size_t i = 0; result->files && i < found.count; i++) {
         struct result_file *file = &result->files[result->file_count];
+        if (found.items[i].size > room) {
+            result->files_skipped++;
+            continue;
+        }
+        room -= found.items[i].size;
         file->content = malloc(found.items[i].size + 1);
         /* Everything in the cell is dead; a size that still differs is the end of a shorter file. */
         ssize_t n = file->content ? fd_read_all(found.items[i].fd, file->content, found.items[i].size) : -1;

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from helpers import REPOSITORY, cordon, as_result, need
+from helpers import FLAGS, REPOSITORY, as_result, cordon, need
 
 LIVE = REPOSITORY / "tests" / "live"
 
@@ -25,7 +25,7 @@ def expected(*args):
 
 
 def inside(table, script):
-    return as_result(cordon("run", "--json", "--wall", "60s", "--file", f"syscall_table={table}", "-l", "bash", "-c", script, timeout=90))
+    return as_result(cordon("run", *FLAGS, "--json", "--wall", "60s", "--file", f"syscall_table={table}", "-l", "bash", "-c", script, timeout=90))
 
 
 def test_every_call_as_in_the_golden_table(table, tmp_path):
