@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all setup run test bench lint format install clean languages contain-list contain-mutants test-v2 completion
+.PHONY: all setup run test bench lint format install clean languages contain-list contain-mutants test-v2
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null
@@ -31,7 +31,7 @@ lint: all
 	@tools/lint
 
 format:
-	@clang-format -i $$(git ls-files '*.c' '*.h')
+	@clang-format -i $$(git ls-files '*.c' '*.h' ':!*/fixtures/*')
 
 install: all
 	@meson install -C $(BUILD)

@@ -4,7 +4,9 @@
 
 #include "cell/policy.h"
 
-int main(void) {
-    size_t written = fwrite(policy_filter_unheard, sizeof policy_filter_unheard[0], policy_filter_unheard_length, stdout);
+int main(void)
+{
+    size_t written =
+        fwrite(policy_filter_unheard, sizeof policy_filter_unheard[0], policy_filter_unheard_length, stdout);
     return written == policy_filter_unheard_length && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -4,8 +4,8 @@
 #define POLICY_CONSTANTS_H
 
 #include <asm/ioctls.h>
-#include <fcntl.h>
 #include <asm/termbits.h>
+#include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/netlink.h>

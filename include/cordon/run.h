@@ -1,11 +1,12 @@
 /* One run of one request.
  *
  * Life cycle: cordon_run_start() → cordon_run_wait() (or cordon_run_fd()/cordon_run_dispatch() in an event loop) →
- * cordon_run_free(). The request is borrowed: it must stay as it is until the run is freed. Freeing a run that has not ended cancels it. The library makes no thread: output is read, and the
- * callbacks are called, only inside wait or dispatch. Limits are enforced by the warden whether or not anyone waits.
+ * cordon_run_free(). The request is borrowed: it must stay as it is until the run is freed. Freeing a run that has not
+ * ended cancels it. The library makes no thread: output is read, and the callbacks are called, only inside wait or
+ * dispatch. Limits are enforced by the warden whether or not anyone waits.
  *
- * One run belongs to one thread at a time; different runs may be used from different threads. cordon_run_cancel() may be
- * called from any thread and from a signal handler. */
+ * One run belongs to one thread at a time; different runs may be used from different threads. cordon_run_cancel() may
+ * be called from any thread and from a signal handler. */
 #ifndef CORDON_RUN_H
 #define CORDON_RUN_H
 

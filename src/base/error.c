@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static __attribute__((format(printf, 6, 0))) int fill(cordon_error *err, int code, int sys_errno, const char *step, const char *field, const char *format,
-                va_list args)
+static __attribute__((format(printf, 6, 0))) int fill(cordon_error *err, int code, int sys_errno, const char *step,
+                                                      const char *field, const char *format, va_list args)
 {
     if (!err)
         return code;

@@ -12,18 +12,9 @@ struct unit {
     int64_t factor;
 };
 
-static const struct unit byte_units[] = {{"", 1},
-                                         {"b", 1},
-                                         {"k", 1 << 10},
-                                         {"kb", 1 << 10},
-                                         {"kib", 1 << 10},
-                                         {"m", 1 << 20},
-                                         {"mb", 1 << 20},
-                                         {"mib", 1 << 20},
-                                         {"g", 1 << 30},
-                                         {"gb", 1 << 30},
-                                         {"gib", 1 << 30},
-                                         {"t", INT64_C(1) << 40},
+static const struct unit byte_units[] = {{"", 1},          {"b", 1},        {"k", 1 << 10},   {"kb", 1 << 10},
+                                         {"kib", 1 << 10}, {"m", 1 << 20},  {"mb", 1 << 20},  {"mib", 1 << 20},
+                                         {"g", 1 << 30},   {"gb", 1 << 30}, {"gib", 1 << 30}, {"t", INT64_C(1) << 40},
                                          {NULL, 0}};
 static const struct unit time_units[] = {
     {"", 1}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"min", 60 * 1000}, {"h", 3600 * 1000}, {NULL, 0}};

@@ -1,9 +1,10 @@
 /* The child side of a cell: everything between clone and user code.
  *
- * Two processes are made for a cell. Init (pid 1 of the cell's pid namespace) prepares namespaces and mounts, then holds
- * them until its lifeline ends. The program (pid 2) enters them, gives up every right, and becomes user code. Both run
- * in a copy of the warden's memory, so this code is async-signal-safe: no allocation, no stdio, no locks; the warden has
- * resolved everything it needs into the two structs below. tests/child-symbols.txt lists every symbol it may use. */
+ * Two processes are made for a cell. Init (pid 1 of the cell's pid namespace) prepares namespaces and mounts, then
+ * holds them until its lifeline ends. The program (pid 2) enters them, gives up every right, and becomes user code.
+ * Both run in a copy of the warden's memory, so this code is async-signal-safe: no allocation, no stdio, no locks; the
+ * warden has resolved everything it needs into the two structs below. tests/child-symbols.txt lists every symbol it may
+ * use. */
 #ifndef CELL_CELL_H
 #define CELL_CELL_H
 
@@ -15,8 +16,8 @@
 #define CELL_CGROUP_FILES_MAX 6
 #define CELL_UID              1000
 
-/* Where request mounts come from: as root a detached, idmapped mount comes with the go message; otherwise init opens the
- * path in its own copy of the mounts and compares it with the object the caller held. */
+/* Where request mounts come from: as root a detached, idmapped mount comes with the go message; otherwise init opens
+ * the path in its own copy of the mounts and compares it with the object the caller held. */
 struct cell_mount {
     const char *source; /* absolute path, or NULL when the detached mount is handed over */
     uint64_t device, inode;
@@ -26,9 +27,9 @@ struct cell_mount {
 };
 
 struct slot_setup {
-    int report;   /* SEQPACKET to the warden: records go out, one go message comes in */
-    int lifeline; /* end of file means: the warden is gone, leave */
-    int gate;     /* a byte is written here when everything stands: the program may enter */
+    int report;                              /* SEQPACKET to the warden: records go out, one go message comes in */
+    int lifeline;                            /* end of file means: the warden is gone, leave */
+    int gate;                                /* a byte is written here when everything stands: the program may enter */
     int cgroup_files[CELL_CGROUP_FILES_MAX]; /* v1 `tasks` files; unused entries are -1 */
     bool own_ids;                            /* ids 0 (init) and 1000 (program) are both mapped */
     bool hide_init;                          /* false only where the kernel cannot */

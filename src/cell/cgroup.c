@@ -1,5 +1,6 @@
 /* Joining the cell's v1 groups. A single-threaded process that writes "0" to `tasks` moves itself in about 45 us; any
- * other way of attaching waits for an RCU grace period of many milliseconds. On v2 the clone itself places the child. */
+ * other way of attaching waits for an RCU grace period of many milliseconds. On v2 the clone itself places the child.
+ */
 #include "cell/steps.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
-/* Descriptors a child of the warden was born with. It has copies of everything the warden holds: other cells' lifelines,
- * sockets, work directories. Keeping one open even for a moment could keep another cell alive after the warden's death,
- * so the first thing a child does is to close what is not its own. */
+/* Descriptors a child of the warden was born with. It has copies of everything the warden holds: other cells'
+ * lifelines, sockets, work directories. Keeping one open even for a moment could keep another cell alive after the
+ * warden's death, so the first thing a child does is to close what is not its own. */
 #include <errno.h>
 #include <unistd.h>
 

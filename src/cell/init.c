@@ -1,5 +1,5 @@
-/* Init: pid 1 of the cell. Prepares the namespaces, then holds them. It runs no user code, keeps nothing of a request in
- * its memory (the plan is not copied into it), cannot be traced, and leaves when the warden does. */
+/* Init: pid 1 of the cell. Prepares the namespaces, then holds them. It runs no user code, keeps nothing of a request
+ * in its memory (the plan is not copied into it), cannot be traced, and leaves when the warden does. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -83,7 +83,7 @@ _Noreturn void cell_init_main(const struct slot_setup *setup)
             report_fail(setup->report, step, detail);
     }
 
-    if (!MUTANT(INIT_HIDDEN) && prctl(PR_SET_DUMPABLE, 0) < 0)
+    if (prctl(PR_SET_DUMPABLE, MUTANT(INIT_HIDDEN) ? 1 : 0) < 0)
         report_fail(setup->report, STEP_IDENTITY, 1);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */

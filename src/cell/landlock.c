@@ -13,10 +13,10 @@
 
 #define READ_EXEC (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 /* Bits newer than the build's headers. */
-#define FS_REFER     (UINT64_C(1) << 13)
-#define FS_TRUNCATE  (UINT64_C(1) << 14)
-#define FS_IOCTL_DEV (UINT64_C(1) << 15)
-#define FS_BASE      ((UINT64_C(1) << 13) - 1)
+#define FS_REFER                   (UINT64_C(1) << 13)
+#define FS_TRUNCATE                (UINT64_C(1) << 14)
+#define FS_IOCTL_DEV               (UINT64_C(1) << 15)
+#define FS_BASE                    ((UINT64_C(1) << 13) - 1)
 #define SCOPE_ABSTRACT_UNIX_SOCKET (UINT64_C(1) << 0)
 #define SCOPE_SIGNAL               (UINT64_C(1) << 1)
 
@@ -70,7 +70,7 @@ int landlock_apply(const struct program_setup *setup, bool *enforced)
         const char *path;
         uint64_t access;
     } rules[] = {
-        {"/", READ_EXEC},      {"/work", everything}, {"/tmp", everything},
+        {"/", READ_EXEC},         {"/work", everything}, {"/tmp", everything},
         {"/dev/shm", everything}, {"/dev", device},      {"/proc", READ_EXEC | LANDLOCK_ACCESS_FS_WRITE_FILE},
     };
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)

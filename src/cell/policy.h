@@ -7,19 +7,20 @@
 
 enum policy_action {
     POLICY_REFUSE,  /* recorded, answered with `refusal` */
-    POLICY_OBSERVE, /* connect, sendto: recorded when it leaves the cell, then continued; the empty network is the wall */
+    POLICY_OBSERVE, /* connect, sendto: recorded when it leaves the cell, then continued; the empty network is the wall
+                     */
     POLICY_KILL     /* recorded, the cell is killed: no honest program calls it */
 };
 
 /* One call, or one form of a call, that is sent to the warden. */
 struct policy_notice {
     int nr;
-    int argument;        /* index of the argument that tells the forms apart, or -1 */
-    uint64_t mask;       /* form matches when (args[argument] & mask) == value */
+    int argument;  /* index of the argument that tells the forms apart, or -1 */
+    uint64_t mask; /* form matches when (args[argument] & mask) == value */
     uint64_t value;
     enum policy_action action;
-    int refusal;         /* errno for POLICY_REFUSE */
-    const char *name;    /* as shown in denials: "ptrace", "socket(AF_VSOCK)" */
+    int refusal;      /* errno for POLICY_REFUSE */
+    const char *name; /* as shown in denials: "ptrace", "socket(AF_VSOCK)" */
     const char *hint;
 };
 

@@ -114,7 +114,7 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     /* securebits keep the capabilities across the id change, so that they are dropped by one explicit call. */
     if (!MUTANT(CAPABILITIES) && prctl(PR_SET_KEEPCAPS, 1) < 0)
         report_fail(report, STEP_CAPABILITIES, 0);
-    if (!MUTANT(USERNS) && identity_become(CELL_UID, setup->own_ids) < 0)
+    if (identity_become(CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);
     if (identity_drop_capabilities() < 0)
         report_fail(report, STEP_CAPABILITIES, 1);
@@ -154,7 +154,7 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
         close(listener); /* whoever holds it could answer its own calls */
 
     for (char *const *path = plan->candidates; *path; path++) {
-        execve(*path, plan->argv, plan->envp);
+        execve(*path, plan->argv, MUTANT(ENVIRONMENT) ? environ : plan->envp);
         if (errno != ENOENT && errno != ENOTDIR)
             break;
     }

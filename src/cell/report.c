@@ -1,5 +1,5 @@
-/* Owns the table of steps and how a failure leaves the child. Async-signal-safe except for the two table look-ups, which
- * only the warden calls. */
+/* Owns the table of steps and how a failure leaves the child. Async-signal-safe except for the two table look-ups,
+ * which only the warden calls. */
 #include "cell/report.h"
 
 #include <errno.h>

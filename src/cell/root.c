@@ -21,9 +21,9 @@
 static const char *const system_entries[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"};
 
 /* Of the host's /etc only what runtimes need and what tells nothing about the host or its users; a manifest may add. */
-static const char *const etc_entries[] = {"alternatives", "ld.so.cache", "ssl/certs",  "ssl/openssl.cnf",
-                                          "mime.types",   "protocols",   "services",   "os-release",
-                                          "debian_version", "fonts",     "ca-certificates"};
+static const char *const etc_entries[] = {"alternatives",   "ld.so.cache", "ssl/certs",      "ssl/openssl.cnf",
+                                          "mime.types",     "protocols",   "services",       "os-release",
+                                          "debian_version", "fonts",       "ca-certificates"};
 
 static const struct {
     const char *name, *text;
@@ -46,13 +46,15 @@ static const char *const device_nodes[] = {"null", "zero", "full", "random", "ur
 static const struct {
     const char *target, *path;
 } links[] = {
-    {"/proc/self/fd", "dev/fd"},       {"/proc/self/fd/0", "dev/stdin"}, {"/proc/self/fd/1", "dev/stdout"},
-    {"/proc/self/fd/2", "dev/stderr"}, {"pts/ptmx", "dev/ptmx"},         {"/usr/share/zoneinfo/Etc/UTC", "etc/localtime"},
+    {"/proc/self/fd", "dev/fd"},       {"/proc/self/fd/0", "dev/stdin"},
+    {"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"},
+    {"pts/ptmx", "dev/ptmx"},          {"/usr/share/zoneinfo/Etc/UTC", "etc/localtime"},
     {"/proc/self/mounts", "etc/mtab"},
 };
 
-static const char *const proc_hidden[] = {"kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats",
-                                          "kallsyms", "sysrq-trigger", "cmdline", "config.gz", "modules"};
+static const char *const proc_hidden[] = {"kcore",       "keys",          "key-users", "timer_list",
+                                          "sched_debug", "latency_stats", "kallsyms",  "sysrq-trigger",
+                                          "cmdline",     "config.gz",     "modules"};
 static const char *const proc_read_only[] = {"sys", "fs", "irq", "bus"};
 
 /* Decimal without stdio, for mount options. */
@@ -150,7 +152,8 @@ static int make_devices(int root_fd)
             mounts_attach(node, root_fd, path) < 0)
             return -1;
     }
-    static const char *const options[][2] = {{"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {NULL, NULL}};
+    static const char *const options[][2] = {
+        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {NULL, NULL}};
     auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
 }
@@ -174,16 +177,15 @@ static int place_store(int root_fd, int store)
     return take_fd(&work);
 }
 
-/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached mounts;
- * there it is attached whole for a moment, at the price of an unmount, which waits for the whole machine. */
+/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached
+ * mounts; there it is attached whole for a moment, at the price of an unmount, which waits for the whole machine. */
 static int make_store(int root_fd, const struct slot_setup *setup)
 {
     char size[24], inodes[24];
-    const char *const options[][2] = {
-        {"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : setup->disk_bytes, size)},
-        {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : setup->inodes + 4, inodes)},
-        {"mode", "0755"},
-        {NULL, NULL}};
+    const char *const options[][2] = {{"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : setup->disk_bytes, size)},
+                                      {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : setup->inodes + 4, inodes)},
+                                      {"mode", "0755"},
+                                      {NULL, NULL}};
     auto_close int store = mounts_new("tmpfs", options, NO_SETUID);
     if (store < 0)
         return -1;
@@ -263,8 +265,9 @@ static int hide_in_proc(int root_fd)
         auto_close int tree = mounts_clone(proc, proc_read_only[i], true);
         if (tree < 0 && errno == ENOENT)
             continue;
-        if (tree < 0 || mounts_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
-                                        true) < 0 ||
+        if (tree < 0 ||
+            mounts_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, true) <
+                0 ||
             mounts_attach(tree, proc, proc_read_only[i]) < 0)
             return -1;
     }

@@ -17,7 +17,8 @@ int seccomp_apply(int *listener)
     *listener = -1;
     if (MUTANT(SECCOMP))
         return 0;
-    struct sock_fprog heard = {.len = (unsigned short)policy_filter_length, .filter = (struct sock_filter *)policy_filter};
+    struct sock_fprog heard = {.len = (unsigned short)policy_filter_length,
+                               .filter = (struct sock_filter *)policy_filter};
     unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     *listener = sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, &heard);
     if (*listener < 0 && errno == EINVAL) /* before 5.19: a signal may make a notification come twice */

@@ -30,7 +30,8 @@ int mounts_clone(int dir_fd, const char *path, bool recursive);
 int mounts_restrict(int mount_fd, uint64_t attributes, bool recursive);
 int mounts_attach(int mount_fd, int dir_fd, const char *path);
 
-/* root.c: what the program sees. On failure `*step` and `*detail` tell where. Returns the work directory's descriptor. */
+/* root.c: what the program sees. On failure `*step` and `*detail` tell where. Returns the work directory's descriptor.
+ */
 int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mount_fd_count, enum cell_step *step,
                uint32_t *detail);
 

@@ -48,13 +48,30 @@ static bool ask(pid_t pid, const char *scope)
 {
     char number[16];
     snprintf(number, sizeof number, "%d", pid);
-    char *argv[] = {(char *)"busctl", (char *)"--user", (char *)"--quiet", (char *)"call",
-                    (char *)"org.freedesktop.systemd1", (char *)"/org/freedesktop/systemd1",
-                    (char *)"org.freedesktop.systemd1.Manager", (char *)"StartTransientUnit",
-                    (char *)"ssa(sv)a(sa(sv))", (char *)scope, (char *)"fail",
-                    (char *)"3", (char *)"PIDs", (char *)"au", (char *)"1", number,
-                    (char *)"Delegate", (char *)"b", (char *)"true",
-                    (char *)"CollectMode", (char *)"s", (char *)"inactive-or-failed", (char *)"0", NULL};
+    char *argv[] = {(char *)"busctl",
+                    (char *)"--user",
+                    (char *)"--quiet",
+                    (char *)"call",
+                    (char *)"org.freedesktop.systemd1",
+                    (char *)"/org/freedesktop/systemd1",
+                    (char *)"org.freedesktop.systemd1.Manager",
+                    (char *)"StartTransientUnit",
+                    (char *)"ssa(sv)a(sa(sv))",
+                    (char *)scope,
+                    (char *)"fail",
+                    (char *)"3",
+                    (char *)"PIDs",
+                    (char *)"au",
+                    (char *)"1",
+                    number,
+                    (char *)"Delegate",
+                    (char *)"b",
+                    (char *)"true",
+                    (char *)"CollectMode",
+                    (char *)"s",
+                    (char *)"inactive-or-failed",
+                    (char *)"0",
+                    NULL};
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions))
         return false;

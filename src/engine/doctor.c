@@ -36,11 +36,13 @@ static json_t *context_json(void)
                     "apparmor=unconfined --security-opt systempaths=unconfined --cgroupns=private, or as root with "
                     "--cap-add SYS_ADMIN");
     if (access("/run/.containerenv", F_OK) == 0)
-        add_context(list, "podman", "inside a Podman container: run it with --security-opt unmask=ALL --security-opt "
-                                    "seccomp=unconfined");
+        add_context(list, "podman",
+                    "inside a Podman container: run it with --security-opt unmask=ALL --security-opt "
+                    "seccomp=unconfined");
     if (getenv("KUBERNETES_SERVICE_HOST"))
-        add_context(list, "kubernetes",
-                    "inside a Kubernetes pod: set procMount: Unmasked, hostUsers: false and seccompProfile: Unconfined");
+        add_context(
+            list, "kubernetes",
+            "inside a Kubernetes pod: set procMount: Unmasked, hostUsers: false and seccompProfile: Unconfined");
     if (getenv("CI"))
         add_context(list, "ci", "inside a CI job: user namespaces may be restricted by the runner");
     if (file_contains("/proc/sys/kernel/osrelease", "icrosoft"))
@@ -76,12 +78,8 @@ static int probe(struct cordon_engine *engine, uint32_t optional, struct exchang
         return code;
     char *argv[] = {(char *)"true", NULL}, *envp[] = {NULL};
     char *candidates[] = {(char *)"/usr/bin/true", (char *)"/bin/true", NULL}, *etc[] = {NULL};
-    struct plan_source plan = {.limits = &limits,
-                               .optional = optional,
-                               .argv = argv,
-                               .envp = envp,
-                               .candidates = candidates,
-                               .etc = etc};
+    struct plan_source plan = {
+        .limits = &limits, .optional = optional, .argv = argv, .envp = envp, .candidates = candidates, .etc = etc};
     struct exchange_input input = {.plan = &plan, .output_cap = 4096, .stdin_fd = -1};
     return exchange_run(exchange, engine, &input, err);
 }
@@ -99,18 +97,18 @@ static const char *ask_cause(struct cordon_engine *engine, enum control control,
 }
 
 /* One control: in force, or why not. */
-static json_t *control_json(struct cordon_engine *engine, enum control control, const struct exchange *exchange, bool made,
-                            const cordon_error *err)
+static json_t *control_json(struct cordon_engine *engine, enum control control, const struct exchange *exchange,
+                            bool made, const cordon_error *err)
 {
     static const char *const kinds[] = {"none", "v1", "v2"};
     bool enforced = made && exchange->ended.controls & CONTROL_BIT(control);
-    json_t *state = control == CONTROL_CGROUP && enforced ? json_string(kinds[exchange->ended.cgroup])
-                                                          : json_boolean(enforced);
+    json_t *state =
+        control == CONTROL_CGROUP && enforced ? json_string(kinds[exchange->ended.cgroup]) : json_boolean(enforced);
     cordon_error why;
-    const char *cause = enforced                                             ? NULL
-                        : made                                               ? ask_cause(engine, control, &why)
+    const char *cause = enforced                                    ? NULL
+                        : made                                      ? ask_cause(engine, control, &why)
                         : !strcmp(err->step, control_name(control)) ? err->text
-                                                                             : "not reached";
+                                                                    : "not reached";
     return json_pack("{s:s, s:b, s:o, s:s?, s:s?}", "name", control_name(control), "required",
                      (CONTROLS_REQUIRED & CONTROL_BIT(control)) != 0, "enforced", state, "cause", cause, "fix",
                      enforced ? NULL : control_fix(control));
@@ -130,10 +128,10 @@ int cordon_doctor(cordon_engine *engine, char **json, cordon_error *err)
     }
     struct utsname system;
     uname(&system);
-    json_t *object = json_pack("{s:b, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}", "ok", ok, "version", cordon_version(),
-                               "kernel", system.release, "user", geteuid() == 0 ? "root" : "ordinary", "isolation",
-                               "container", "controls", controls, "context", context_json(), "warnings",
-                               warnings_json(), "error", made ? NULL : why.text);
+    json_t *object =
+        json_pack("{s:b, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}", "ok", ok, "version", cordon_version(), "kernel",
+                  system.release, "user", geteuid() == 0 ? "root" : "ordinary", "isolation", "container", "controls",
+                  controls, "context", context_json(), "warnings", warnings_json(), "error", made ? NULL : why.text);
     if (made)
         exchange_close(&exchange);
     *json = json_dumps(object, JSON_COMPACT);

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "cell/mutant.h"
 #include "engine/delegate.h"
 #include "warden/protocol.h"
 
@@ -42,10 +43,11 @@ static int spawn_warden(const char *path, int socket, bool wait_for_group, pid_t
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, socket, WARDEN_SOCKET);
-    posix_spawn_file_actions_addclosefrom_np(&actions, WARDEN_SOCKET + 1);
+    if (!MUTANT(CLOSE_FDS))
+        posix_spawn_file_actions_addclosefrom_np(&actions, WARDEN_SOCKET + 1);
     char *argv[] = {(char *)"cordon-warden", wait_for_group ? (char *)WARDEN_LATE_GROUP : NULL, NULL};
     char *environment[] = {NULL};
-    code = posix_spawn(pid, path, &actions, &attributes, argv, environment);
+    code = posix_spawn(pid, path, &actions, &attributes, argv, MUTANT(ENVIRONMENT) ? environ : environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code;

@@ -11,7 +11,7 @@
 
 struct cordon_engine {
     atomic_uint references; /* the caller's, and one for each run */
-    int socket; /* orders go out; SEQPACKET keeps threads apart */
+    int socket;             /* orders go out; SEQPACKET keeps threads apart */
     pid_t warden;
     int warden_pidfd;
     struct catalog *catalog;

@@ -17,10 +17,10 @@
 #include "cell/report.h"
 #include "engine/engine.h"
 
-#define CHUNK      65536
-#define VALUE_MAX  (256 << 10)
+#define CHUNK     65536
+#define VALUE_MAX (256 << 10)
 /* After the end no more than a full pipe can be waiting. */
-#define DRAIN_MAX  (2 << 20)
+#define DRAIN_MAX (2 << 20)
 
 static int watch(struct exchange *exchange, int fd, uint32_t events)
 {
@@ -144,8 +144,8 @@ static int open_pipes(struct exchange *exchange, const struct exchange_input *in
         if (open_pipe(&exchange->streams[i].fd, &far->out[i], false) < 0 ||
             watch(exchange, exchange->streams[i].fd, EPOLLIN) < 0)
             return -1;
-    if (input->plan->value_pipe && (open_pipe(&exchange->value_fd, &far->value, false) < 0 ||
-                                    watch(exchange, exchange->value_fd, EPOLLIN) < 0))
+    if (input->plan->value_pipe &&
+        (open_pipe(&exchange->value_fd, &far->value, false) < 0 || watch(exchange, exchange->value_fd, EPOLLIN) < 0))
         return -1;
     if (open_pipe(&exchange->stdin_write, &exchange->stdin_read, true) < 0 || open_stdin(exchange, input) < 0)
         return -1;
@@ -161,7 +161,7 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
                       const struct far_ends *far, int plan_fd)
 {
     int fds[FD_MESSAGE_MAX] = {
-        [ORDER_PLAN] = plan_fd,        [ORDER_RUN] = far->run,        [ORDER_STDIN] = exchange->stdin_read,
+        [ORDER_PLAN] = plan_fd,       [ORDER_RUN] = far->run,       [ORDER_STDIN] = exchange->stdin_read,
         [ORDER_STDOUT] = far->out[0], [ORDER_STDERR] = far->out[1],
     };
     size_t count = ORDER_VALUE;
@@ -169,8 +169,7 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
         fds[count++] = far->value;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {
-        .size = sizeof order, .has_value = input->plan->value_pipe, .accepted_us = exchange->sent_us};
+    struct order order = {.size = sizeof order, .has_value = input->plan->value_pipe, .accepted_us = exchange->sent_us};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
 }
 

@@ -50,7 +50,7 @@ struct exchange {
     bool started;
     struct event_failed failed;
     struct event_ended ended;
-    int work_fd;       /* the cell's work directory, once it ended */
+    int work_fd; /* the cell's work directory, once it ended */
     uint64_t sent_us;
 };
 

@@ -50,14 +50,14 @@ int cordon_languages(cordon_engine *engine, char **json, cordon_error *err)
         bool installed = is_installed(manifest);
         const char *version = installed ? version_of(engine, manifest) : NULL;
         json_array_append_new(
-            items, json_pack("{s:s, s:s, s:s?, s:o, s:o, s:b, s:o, s:b}", "id", manifest->id, "name", manifest->name,
-                             "version", version, "aliases",
-                             strings_json((const char *const *)manifest->aliases, manifest->aliases_count),
-                             "extensions",
-                             strings_json((const char *const *)manifest->extensions, manifest->extensions_count),
-                             "installed", installed, "packages",
-                             strings_json((const char *const *)manifest->packages, manifest->packages_count),
-                             "compiled", manifest->compile != NULL));
+            items,
+            json_pack("{s:s, s:s, s:s?, s:o, s:o, s:b, s:o, s:b}", "id", manifest->id, "name", manifest->name,
+                      "version", version, "aliases",
+                      strings_json((const char *const *)manifest->aliases, manifest->aliases_count), "extensions",
+                      strings_json((const char *const *)manifest->extensions, manifest->extensions_count), "installed",
+                      installed, "packages",
+                      strings_json((const char *const *)manifest->packages, manifest->packages_count), "compiled",
+                      manifest->compile != NULL));
     }
     json_t *object = json_pack("{s:o, s:n}", "items", items, "next_cursor");
     *json = json_dumps(object, JSON_COMPACT);

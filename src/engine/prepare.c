@@ -132,11 +132,11 @@ static int gather_files(const struct prepared *prepared, const struct collected 
                                                   .length = request->code.length,
                                                   .mode = 0644};
     for (size_t i = 0; i < request->file_count; i++)
-        step->files[count++] = (struct plan_file){
-            .path = request->files[i].path,
-            .content = request->files[i].content.data ? request->files[i].content.data : "",
-            .length = request->files[i].content.length,
-            .mode = 0755};
+        step->files[count++] =
+            (struct plan_file){.path = request->files[i].path,
+                               .content = request->files[i].content.data ? request->files[i].content.data : "",
+                               .length = request->files[i].content.length,
+                               .mode = 0755};
     size_t given = count;
     for (size_t i = 0; made && i < made->count; i++) {
         bool replaces = false;
@@ -165,7 +165,7 @@ int prepare_step(const struct prepared *prepared, bool compile, const struct col
 {
     const cordon_request *request = prepared->request;
     const struct manifest *manifest = prepared->manifest;
-    const struct manifest_step *of = compile                                      ? manifest->compile
+    const struct manifest_step *of = compile                                   ? manifest->compile
                                      : request->has_code && manifest->run_code ? manifest->run_code
                                                                                : manifest->run;
     *step = (struct prepared_step){0};

@@ -64,7 +64,7 @@ static json_t *limits_json(const struct limits *limits)
     json_t *object = json_object();
     for (int i = 0; i < LIMIT_COUNT; i++) {
         int64_t value = limits->value[i];
-        json_t *item = value == LIMIT_UNLIMITED    ? json_string("unlimited")
+        json_t *item = value == LIMIT_UNLIMITED            ? json_string("unlimited")
                        : limit_kind(i) == LIMIT_KIND_SHARE ? json_real((double)value / 1000)
                                                            : json_integer(value);
         json_object_set_new(object, limit_name(i), item);
@@ -105,8 +105,8 @@ static json_t *error_json(const cordon_result *result)
     json_t *object = json_object();
     const struct {
         const char *name, *text;
-    } texts[] = {{"type", error->type},         {"category", error->category}, {"message", error->message},
-                 {"file", error->file},         {"snippet", error->snippet},   {"traceback", error->traceback},
+    } texts[] = {{"type", error->type}, {"category", error->category}, {"message", error->message},
+                 {"file", error->file}, {"snippet", error->snippet},   {"traceback", error->traceback},
                  {"hint", error->hint}};
     for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
         json_object_set_new(object, texts[i].name, string_or_null(texts[i].text));

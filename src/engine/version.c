@@ -1,5 +1,5 @@
-/* Versions of language runtimes. Asking a runtime costs tens of milliseconds, so the answer is kept in the user's cache,
- * keyed by the file that was asked; a runtime is only ever asked inside a cell. */
+/* Versions of language runtimes. Asking a runtime costs tens of milliseconds, so the answer is kept in the user's
+ * cache, keyed by the file that was asked; a runtime is only ever asked inside a cell. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,8 @@ static void write_cached(int cache, const char *key, const char *text)
 static char *find_version(const char *text)
 {
     for (const char *at = text; *at; at++) {
-        if (!isdigit((unsigned char)*at) || (at > text && (isalnum((unsigned char)at[-1]) && at[-1] != 'v' && at[-1] != 'o')))
+        if (!isdigit((unsigned char)*at) ||
+            (at > text && (isalnum((unsigned char)at[-1]) && at[-1] != 'v' && at[-1] != 'o')))
             continue;
         size_t length = strspn(at, "0123456789.");
         if (!memchr(at, '.', length))

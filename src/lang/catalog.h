@@ -10,8 +10,8 @@ struct catalog;
 int catalog_open(const char *const *directories, struct catalog **catalog, cordon_error *err);
 void catalog_close(struct catalog *catalog);
 
-/* By id or alias. A manifest named like the id is read alone; an alias reads them all once. Unknown: CORDON_ENOTFOUND with the
- * nearest name in the hint. Safe from several threads. */
+/* By id or alias. A manifest named like the id is read alone; an alias reads them all once. Unknown: CORDON_ENOTFOUND
+ * with the nearest name in the hint. Safe from several threads. */
 int catalog_find(struct catalog *catalog, const char *name, const struct manifest **manifest, cordon_error *err);
 /* By file name ("app.py"). */
 int catalog_find_by_file(struct catalog *catalog, const char *file, const struct manifest **manifest,

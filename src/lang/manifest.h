@@ -73,8 +73,8 @@ struct manifest {
     unsigned extensions_count;
     const char **packages; /* Debian packages that provide it */
     unsigned packages_count;
-    const char *file;         /* name of the file that `code` becomes: main.py */
-    const char **version;     /* argv that prints the version */
+    const char *file;     /* name of the file that `code` becomes: main.py */
+    const char **version; /* argv that prints the version */
     unsigned version_count;
     const char **etc; /* names beneath /etc that the runtime reads */
     unsigned etc_count;
@@ -101,10 +101,10 @@ struct command {
 };
 
 struct command_input {
-    const char *entry;                /* relative to the work directory */
-    char *const *sources;             /* NULL-terminated; every file of the request with one of the extensions */
-    const struct strings *args;       /* may be NULL */
-    const struct request_env *env;    /* may be NULL */
+    const char *entry;             /* relative to the work directory */
+    char *const *sources;          /* NULL-terminated; every file of the request with one of the extensions */
+    const struct strings *args;    /* may be NULL */
+    const struct request_env *env; /* may be NULL */
     size_t env_count;
     const struct limits *limits;
 };

@@ -14,7 +14,7 @@ struct word_shown word_show(const char *word)
 {
     struct word_shown shown;
     size_t used = 0;
-    for (; word[used] && used < sizeof shown.text - 4; used++) {
+    for (; used < sizeof shown.text - 4 && word[used]; used++) {
         unsigned char c = (unsigned char)word[used];
         shown.text[used] = c < 0x20 || c == 0x7f ? '?' : (char)c;
     }

@@ -60,7 +60,8 @@ static bool seen_before(struct totals *totals, ino_t inode)
     return false;
 }
 
-/* Memory files are reachable through descriptors alone, mapped or not, and all live on one device of the kernel's own. */
+/* Memory files are reachable through descriptors alone, mapped or not, and all live on one device of the kernel's own.
+ */
 static void add_memory_files(pid_t pid, struct totals *totals)
 {
     static dev_t device;
@@ -86,8 +87,8 @@ static void add_memory_files(pid_t pid, struct totals *totals)
     closedir(dir);
 }
 
-/* `exact` reads proportional shares, which costs more and is done only when the plain sum is over the limit: a page that
- * ten processes share must not end a run by being counted ten times. */
+/* `exact` reads proportional shares, which costs more and is done only when the plain sum is over the limit: a page
+ * that ten processes share must not end a run by being counted ten times. */
 static void add_memory(pid_t pid, const char *status, struct totals *totals, bool exact)
 {
     char path[48], text[1024];

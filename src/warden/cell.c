@@ -26,13 +26,11 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 #define SAMPLE_US 50000
 /* Without a cgroup the samples are the memory limit: short enough that little can be taken between two of them. */
 #define SAMPLE_ALONE_US 10000
-#define RETRY_US  2000
+#define RETRY_US        2000
 
 static uint32_t wanted_namespaces(void)
 {
     uint32_t all = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-    if (MUTANT(USERNS))
-        all &= ~(uint32_t)CLONE_NEWUSER;
     if (MUTANT(PIDNS))
         all &= ~(uint32_t)CLONE_NEWPID;
     if (MUTANT(NETNS))

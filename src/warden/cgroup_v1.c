@@ -64,7 +64,8 @@ bool cgroup_v1_find(struct cgroup_root *root)
         char path[512];
         if (!own_group(mounts, groups, controllers[i], path, sizeof path)) {
             root->error = ENOENT;
-            root->cause = root->cause ? root->cause : "no cgroup hierarchy with memory, pids, cpu and cpuacct is mounted";
+            root->cause =
+                root->cause ? root->cause : "no cgroup hierarchy with memory, pids, cpu and cpuacct is mounted";
             goto none;
         }
         root->dirs[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,6 @@
 /* Groups on cgroup v2. Cells need a parent that has the controllers in its subtree_control and no processes of its own,
- * so the warden moves itself into a leaf of the delegated group first; the superuser may also start beneath the root. */
+ * so the warden moves itself into a leaf of the delegated group first; the superuser may also start beneath the root.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -62,8 +62,8 @@ int identity_write_maps(struct warden *warden, struct cell *cell)
             id = 20000 + 2 * ((unsigned)cell->init_pid % 20000);
         if (MUTANT(OWN_UID))
             id = HOST_ID_BASE;
-        snprintf(map, sizeof map, "0 %u 1\n%d %u 1\n", id, CELL_UID, id + 1);
-        cell->uid = id + 1;
+        cell->uid = MUTANT(USERNS) ? 0 : id + 1; /* as if ids were only renamed: the host's root under another name */
+        snprintf(map, sizeof map, "0 %u 1\n%d %u 1\n", id, CELL_UID, cell->uid);
     }
     if (!(cell->namespaces & CLONE_NEWUSER))
         return 0;

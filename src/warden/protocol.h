@@ -71,7 +71,7 @@ enum limit_hit {
 
 struct event_ended {
     uint32_t type;
-    uint32_t status; /* cordon_status */
+    uint32_t status;   /* cordon_status */
     int32_t exit_code; /* -1 when it did not exit by itself */
     int32_t signal;
     uint32_t hits;

@@ -1,8 +1,9 @@
 /* The warden: the only process that makes cells. Single-threaded; makes, watches, kills, accounts, gives verdicts. It
  * never reads what a program prints, and never opens a path that a program could have made.
  *
- * Life of a cell:  order → cgroup, init cloned → id maps, go to init; program cloned, waits → PREPARED from init, which lets
- * the program in → READY (restrictions in force) → exec → running → ended (verdict sent) → both reaped, cgroup removed → gone. */
+ * Life of a cell:  order → cgroup, init cloned → id maps, go to init; program cloned, waits → PREPARED from init, which
+ * lets the program in → READY (restrictions in force) → exec → running → ended (verdict sent) → both reaped, cgroup
+ * removed → gone. */
 #ifndef WARDEN_WARDEN_H
 #define WARDEN_WARDEN_H
 
@@ -78,7 +79,7 @@ struct warden {
     bool rootless; /* one id only: the caller's own */
     bool leaving;
     bool late_group; /* the cgroup is looked for at the first order */
-    uid_t uid; /* the caller's, as the host knows it */
+    uid_t uid;       /* the caller's, as the host knows it */
     gid_t gid;
     int own_pid_ns;
     unsigned next_number;

@@ -510,10 +510,18 @@ static const struct {
     const char *name;
     void (*run)(void);
 } tests[] = {
-    {"one", test_one},           {"limits", test_limits},         {"callbacks", test_callbacks},
-    {"threads", test_threads},   {"cancel", test_cancel},         {"loop", test_loop},
-    {"json", test_json},         {"bad_json", test_bad_json},     {"errors", test_errors},
-    {"guest", test_guest},       {"reaping_host", test_reaping_host}, {"close_kills", test_close_kills},
+    {"one", test_one},
+    {"limits", test_limits},
+    {"callbacks", test_callbacks},
+    {"threads", test_threads},
+    {"cancel", test_cancel},
+    {"loop", test_loop},
+    {"json", test_json},
+    {"bad_json", test_bad_json},
+    {"errors", test_errors},
+    {"guest", test_guest},
+    {"reaping_host", test_reaping_host},
+    {"close_kills", test_close_kills},
 };
 
 int main(int argc, char **argv)
