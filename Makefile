@@ -31,7 +31,7 @@ lint: all
 	@tools/lint
 
 format:
-	@clang-format -i $$(git ls-files '*.c' '*.h' ':!*/fixtures/*')
+	@clang-format -i $$(git ls-files '*.c' '*.h' ':!*/fixtures/*' ':!tests/contain/programs/*')
 
 install: all
 	@meson install -C $(BUILD)

@@ -44,7 +44,7 @@ static int allow(int ruleset, const char *path, uint64_t access, uint64_t handle
 int landlock_apply(const struct program_setup *setup, bool *enforced)
 {
     *enforced = false;
-    if (MUTANT(LANDLOCK))
+    if (MUTANT(LANDLOCK) || MUTANT(INIT_HIDDEN)) /* Landlock alone would hide init too */
         return 0;
     int abi = sys_landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (abi < 1)

@@ -7,20 +7,10 @@
 #include "attack.h"
 
 static const char *const places[] = {
-    "/etc/shadow",
-    "/etc/gshadow",
-    "/etc/sudoers",
-    "/root/.ssh/id_rsa",
-    "/root/.ssh/authorized_keys",
-    "/root/.aws/credentials",
-    "/root/.config/gcloud/credentials.db",
-    "/root/.kube/config",
-    "/root/.bash_history",
-    "/root/.netrc",
-    "/var/lib/cloud/instance/user-data.txt",
-    "/etc/ssh/ssh_host_ed25519_key",
-    "/var/run/secrets/kubernetes.io/serviceaccount/token",
-    "/etc/ssl/private/ssl-cert-snakeoil.key",
+    "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/root/.ssh/id_rsa", "/root/.ssh/authorized_keys",
+    "/root/.aws/credentials", "/root/.config/gcloud/credentials.db", "/root/.kube/config", "/root/.bash_history",
+    "/root/.netrc", "/var/lib/cloud/instance/user-data.txt", "/etc/ssh/ssh_host_ed25519_key",
+    "/var/run/secrets/kubernetes.io/serviceaccount/token", "/etc/ssl/private/ssl-cert-snakeoil.key",
 };
 static const char *const directories[] = {"/root", "/home", "/var/tmp", "/var/lib", "/srv", "/mnt", "/media", "/boot"};
 

@@ -10,10 +10,7 @@ static void follow(const char *process, const char *link)
 {
     char path[PATH_MAX];
     for (int up = 0; up < 3; up++) {
-        snprintf(path, sizeof path, "/proc/%s/%s%s%s/world.txt", process, link,
-                 up == 0   ? ""
-                 : up == 1 ? "/.."
-                           : "/../../../../../../..",
+        snprintf(path, sizeof path, "/proc/%s/%s%s%s/world.txt", process, link, up == 0 ? "" : up == 1 ? "/.." : "/../../../../../../..",
                  given("BAIT_DIR"));
         spill(path);
     }

@@ -30,14 +30,8 @@ int main(void)
         try_write(bait("shared/keep.txt"));
         return held();
     }
-    const char *const files[] = {"/usr/bin/bash",
-                                 "/bin/sh",
-                                 "/usr/bin/python3",
-                                 "/usr/bin/env",
-                                 "/etc/passwd",
-                                 "/etc/ld.so.cache",
-                                 "/lib64/ld-linux-x86-64.so.2",
-                                 "/usr/lib/x86_64-linux-gnu/libc.so.6"};
+    const char *const files[] = {"/usr/bin/bash", "/bin/sh", "/usr/bin/python3", "/usr/bin/env", "/etc/passwd", "/etc/ld.so.cache",
+                                 "/lib64/ld-linux-x86-64.so.2", "/usr/lib/x86_64-linux-gnu/libc.so.6"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         try_write(files[i]);
     DIR *proc = opendir("/proc");

@@ -32,9 +32,8 @@ int main(void)
             close(fd);
         }
     }
-    const char *const named[] = {"/dev/mem",   "/dev/port",        "/dev/kvm",      "/dev/fuse", "/dev/loop-control",
-                                 "/dev/vda",   "/dev/sda",         "/dev/nvme0n1",  "/dev/kmsg", "/dev/net/tun",
-                                 "/dev/vsock", "/dev/userfaultfd", "/dev/cpu/0/msr"};
+    const char *const named[] = {"/dev/mem", "/dev/port", "/dev/kvm", "/dev/fuse", "/dev/loop-control", "/dev/vda", "/dev/sda",
+                                 "/dev/nvme0n1", "/dev/kmsg", "/dev/net/tun", "/dev/vsock", "/dev/userfaultfd", "/dev/cpu/0/msr"};
     for (size_t i = 0; i < sizeof named / sizeof *named && !bare(); i++)
         if (open(named[i], O_RDONLY | O_NONBLOCK) >= 0)
             pwned("%s opened", named[i]);

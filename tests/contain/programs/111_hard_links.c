@@ -16,8 +16,7 @@ static void steal(const char *path)
     int fd = open(path, O_PATH);
     char magic[64];
     snprintf(magic, sizeof magic, "/proc/self/fd/%d", fd);
-    if (fd >= 0 && (!linkat(fd, "", AT_FDCWD, "stolen", AT_EMPTY_PATH) ||
-                    !linkat(AT_FDCWD, magic, AT_FDCWD, "stolen", AT_SYMLINK_FOLLOW))) {
+    if (fd >= 0 && (!linkat(fd, "", AT_FDCWD, "stolen", AT_EMPTY_PATH) || !linkat(AT_FDCWD, magic, AT_FDCWD, "stolen", AT_SYMLINK_FOLLOW))) {
         pwned("linked %s through a descriptor", path);
         unlink("stolen");
     }

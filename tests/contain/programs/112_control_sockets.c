@@ -24,22 +24,10 @@ static void call(const char *path)
 
 int main(void)
 {
-    const char *const sockets[] = {"/run/docker.sock",
-                                   "/var/run/docker.sock",
-                                   "/run/containerd/containerd.sock",
-                                   "/run/podman/podman.sock",
-                                   "/run/crio/crio.sock",
-                                   "/run/dbus/system_bus_socket",
-                                   "/run/systemd/private",
-                                   "/run/systemd/notify",
-                                   "/run/systemd/journal/socket",
-                                   "/dev/log",
-                                   "/run/cordon.sock",
-                                   "/run/cordon/cordon.sock",
-                                   "/tmp/.X11-unix/X0",
-                                   "/run/udev/control",
-                                   "/run/snapd.socket",
-                                   "/run/nscd/socket"};
+    const char *const sockets[] = {"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+                                   "/run/crio/crio.sock", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/notify",
+                                   "/run/systemd/journal/socket", "/dev/log", "/run/cordon.sock", "/run/cordon/cordon.sock",
+                                   "/tmp/.X11-unix/X0", "/run/udev/control", "/run/snapd.socket", "/run/nscd/socket"};
     for (size_t i = 0; i < sizeof sockets / sizeof *sockets && !bare(); i++)
         call(sockets[i]);
     call(bait("bait.sock"));

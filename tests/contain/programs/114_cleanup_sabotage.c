@@ -1,6 +1,7 @@
 /* threat: 1.1-cleanup
- * attack: leave what breaks a careless clean-up: a tree deeper than PATH_MAX, mode 000, fifos, sockets, immutable
- * flags, odd names expect: status=ok; ends<6s bare: no it only leaves litter
+ * attack: leave what breaks a careless clean-up: a tree deeper than PATH_MAX, mode 000, fifos, sockets, immutable flags, odd names
+ * expect: status=ok; ends<6s
+ * bare: no it only leaves litter
  */
 #include "attack.h"
 

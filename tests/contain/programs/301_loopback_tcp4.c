@@ -15,8 +15,7 @@ int main(void)
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
         inet_pton(AF_INET, hosts[i], &address.sin_addr);
         int fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address) &&
-            send(fd, "hit", 3, MSG_NOSIGNAL) == 3)
+        if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address) && send(fd, "hit", 3, MSG_NOSIGNAL) == 3)
             pwned("connected to %s", hosts[i]);
         close(fd);
     }

@@ -30,9 +30,8 @@ static void list_links(void)
 
 int main(void)
 {
-    const int families[] = {NETLINK_NETFILTER, NETLINK_KOBJECT_UEVENT, NETLINK_AUDIT,     NETLINK_GENERIC,
-                            NETLINK_SOCK_DIAG, NETLINK_XFRM,           NETLINK_CONNECTOR, NETLINK_CRYPTO,
-                            NETLINK_SELINUX,   NETLINK_FIB_LOOKUP};
+    const int families[] = {NETLINK_NETFILTER, NETLINK_KOBJECT_UEVENT, NETLINK_AUDIT, NETLINK_GENERIC, NETLINK_SOCK_DIAG,
+                            NETLINK_XFRM, NETLINK_CONNECTOR, NETLINK_CRYPTO, NETLINK_SELINUX, NETLINK_FIB_LOOKUP};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         int fd = socket(AF_NETLINK, SOCK_RAW, families[i]);
         if (fd >= 0)

@@ -20,8 +20,7 @@ static void call(int family, const void *address, socklen_t size, const char *na
 
 int main(void)
 {
-    const char *const v4[] = {"169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.2.1",
-                              "10.0.0.1",        "8.8.8.8",       "224.0.0.1"};
+    const char *const v4[] = {"169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.2.1", "10.0.0.1", "8.8.8.8", "224.0.0.1"};
     const char *const v6[] = {"fd00:ec2::254", "2001:db8::1", "fe80::1"};
     for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++) {
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(80)};

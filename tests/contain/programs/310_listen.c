@@ -19,9 +19,7 @@ int main(void)
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "%s", given("LISTEN_UNIX"));
     int local = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (bind(local, (struct sockaddr *)&name,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) ||
-        listen(local, 8))
+    if (bind(local, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) || listen(local, 8))
         say("no abstract listener: %s\n", strerror(errno));
     say("listening\n");
     struct pollfd ready[2] = {{tcp, POLLIN, 0}, {local, POLLIN, 0}};

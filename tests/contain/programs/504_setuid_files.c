@@ -52,8 +52,7 @@ static void try_run(const char *path)
 
 int main(void)
 {
-    const char *const files[] = {"/usr/bin/su", "/usr/bin/passwd", "/usr/bin/newgrp", "/usr/bin/chsh",
-                                 "/usr/bin/mount"};
+    const char *const files[] = {"/usr/bin/su", "/usr/bin/passwd", "/usr/bin/newgrp", "/usr/bin/chsh", "/usr/bin/mount"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (!access(files[i], X_OK))
             try_run(files[i]);

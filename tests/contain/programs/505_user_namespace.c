@@ -14,8 +14,7 @@ static int nothing(void *unused)
 
 int main(void)
 {
-    const int kinds[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,    CLONE_NEWNET,
-                         CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP, 0x80};
+    const int kinds[] = {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP, 0x80};
     static char stack[65536];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         pid_t child = fork();

@@ -20,8 +20,7 @@ int main(void)
         if (now.rlim_max != RLIM_INFINITY && !prlimit(0, (__rlimit_resource_t)resource, &more, NULL))
             pwned("limit %d is now endless", resource);
     }
-    const __rlimit_resource_t bounded[] = {RLIMIT_NOFILE,   RLIMIT_CORE,   RLIMIT_MEMLOCK, RLIMIT_SIGPENDING,
-                                           RLIMIT_MSGQUEUE, RLIMIT_RTPRIO, RLIMIT_NICE};
+    const __rlimit_resource_t bounded[] = {RLIMIT_NOFILE, RLIMIT_CORE, RLIMIT_MEMLOCK, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_RTPRIO, RLIMIT_NICE};
     for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++) {
         struct rlimit limit;
         if (!getrlimit(bounded[i], &limit) && limit.rlim_max == RLIM_INFINITY)

@@ -18,8 +18,7 @@ struct deadline {
 
 int main(void)
 {
-    struct deadline wish = {
-        .size = sizeof wish, .policy = 6, .runtime = 10000000, .deadline = 30000000, .period = 30000000};
+    struct deadline wish = {.size = sizeof wish, .policy = 6, .runtime = 10000000, .deadline = 30000000, .period = 30000000};
     if (!syscall(SYS_sched_setattr, 0, &wish, 0))
         pwned("deadline scheduling");
     struct sched_param lowest = {1};

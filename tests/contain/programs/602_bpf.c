@@ -14,10 +14,7 @@ int main(void)
     if (syscall(SYS_bpf, BPF_MAP_CREATE, &map, sizeof map) >= 0)
         pwned("made a BPF map");
     struct bpf_insn body[] = {{.code = 0xb7}, {.code = 0x95}};
-    union bpf_attr load = {.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
-                           .insns = (uintptr_t)body,
-                           .insn_cnt = 2,
-                           .license = (uintptr_t) "MIT"};
+    union bpf_attr load = {.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = (uintptr_t)body, .insn_cnt = 2, .license = (uintptr_t) "MIT"};
     if (syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof load) >= 0)
         pwned("loaded a BPF program");
     reached("bpf", syscall(SYS_bpf, 9999, &map, sizeof map));

@@ -10,8 +10,7 @@
 
 int main(void)
 {
-    struct perf_event_attr clock = {
-        .type = PERF_TYPE_SOFTWARE, .size = sizeof clock, .config = PERF_COUNT_SW_CPU_CLOCK, .exclude_kernel = 1};
+    struct perf_event_attr clock = {.type = PERF_TYPE_SOFTWARE, .size = sizeof clock, .config = PERF_COUNT_SW_CPU_CLOCK, .exclude_kernel = 1};
     reached("perf_event_open", syscall(SYS_perf_event_open, &clock, 0, -1, -1, 0));
     reached("perf_event_open", syscall(SYS_perf_event_open, &clock, -1, 0, -1, 0));
     return held();

@@ -10,8 +10,7 @@
 
 int main(void)
 {
-    const int rings[] = {KEY_SPEC_THREAD_KEYRING, KEY_SPEC_PROCESS_KEYRING, KEY_SPEC_SESSION_KEYRING,
-                         KEY_SPEC_USER_KEYRING, KEY_SPEC_USER_SESSION_KEYRING};
+    const int rings[] = {KEY_SPEC_THREAD_KEYRING, KEY_SPEC_PROCESS_KEYRING, KEY_SPEC_SESSION_KEYRING, KEY_SPEC_USER_KEYRING, KEY_SPEC_USER_SESSION_KEYRING};
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
         long key = syscall(SYS_keyctl, KEYCTL_SEARCH, rings[i], "user", given("BAIT_KEY"), 0);
         char value[256] = "";

@@ -1,6 +1,8 @@
 /* threat: 1.6-sweep 1.7-fanotify
- * attack: call the dangerous system calls one after the other with arguments that can do no harm and count those that
- * answer expect: status=ok|denied control: seccomp bare: pwned
+ * attack: call the dangerous system calls one after the other with arguments that can do no harm and count those that answer
+ * expect: status=ok|denied
+ * control: seccomp
+ * bare: pwned
  */
 #include "attack.h"
 

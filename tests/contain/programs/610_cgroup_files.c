@@ -10,16 +10,10 @@
 
 int main(void)
 {
-    const char *const roots[] = {"/sys/fs/cgroup",
-                                 "/sys/fs/cgroup/memory",
-                                 "/sys/fs/cgroup/pids",
-                                 "/sys/fs/cgroup/freezer",
-                                 "/sys/fs/cgroup/unified",
-                                 "/proc/1/root/sys/fs/cgroup/memory",
-                                 "cg"};
-    const char *const names[] = {"release_agent",          "notify_on_release", "cgroup.procs", "tasks",
-                                 "memory.limit_in_bytes",  "pids.max",          "memory.max",   "freezer.state",
-                                 "cgroup.subtree_control", "cgroup.kill"};
+    const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer",
+                                 "/sys/fs/cgroup/unified", "/proc/1/root/sys/fs/cgroup/memory", "cg"};
+    const char *const names[] = {"release_agent", "notify_on_release", "cgroup.procs", "tasks", "memory.limit_in_bytes", "pids.max",
+                                 "memory.max", "freezer.state", "cgroup.subtree_control", "cgroup.kill"};
     if (bare()) {
         int fd = open("/sys/fs/cgroup/memory/cgroup.procs", O_WRONLY);
         if (fd >= 0 || open("/sys/fs/cgroup/cgroup.procs", O_WRONLY) >= 0)

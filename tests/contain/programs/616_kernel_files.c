@@ -8,31 +8,11 @@
 
 int main(void)
 {
-    const char *const files[] = {"/proc/kcore",
-                                 "/proc/kallsyms",
-                                 "/proc/kmsg",
-                                 "/proc/timer_list",
-                                 "/proc/sched_debug",
-                                 "/proc/keys",
-                                 "/proc/key-users",
-                                 "/proc/slabinfo",
-                                 "/proc/pagetypeinfo",
-                                 "/proc/latency_stats",
-                                 "/proc/acpi",
-                                 "/proc/scsi/scsi",
-                                 "/proc/modules",
-                                 "/proc/cmdline",
-                                 "/proc/sysrq-trigger",
-                                 "/proc/kpageflags",
-                                 "/proc/vmallocinfo",
-                                 "/proc/mtrr",
-                                 "/sys/kernel/vmcoreinfo",
-                                 "/sys/kernel/notes",
-                                 "/sys/firmware/dmi/tables/DMI",
-                                 "/sys/kernel/debug/sched/debug",
-                                 "/sys/kernel/tracing/available_events",
-                                 "/sys/fs/bpf",
-                                 "/boot/config"};
+    const char *const files[] = {"/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/timer_list", "/proc/sched_debug",
+                                 "/proc/keys", "/proc/key-users", "/proc/slabinfo", "/proc/pagetypeinfo", "/proc/latency_stats", "/proc/acpi", "/proc/scsi/scsi",
+                                 "/proc/modules", "/proc/cmdline", "/proc/sysrq-trigger", "/proc/kpageflags", "/proc/vmallocinfo", "/proc/mtrr",
+                                 "/sys/kernel/vmcoreinfo", "/sys/kernel/notes", "/sys/firmware/dmi/tables/DMI", "/sys/kernel/debug/sched/debug",
+                                 "/sys/kernel/tracing/available_events", "/sys/fs/bpf", "/boot/config"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (bare() && strcmp(files[i], "/proc/kallsyms") != 0)
             continue;

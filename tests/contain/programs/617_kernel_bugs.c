@@ -21,8 +21,7 @@ static void dirty_pipe(const char *path)
         if (read(pipe_ends[0], block, sizeof block) < 0)
             return;
     loff_t offset = 0;
-    if (splice(fd, &offset, pipe_ends[1], NULL, 1, 0) == 1 && write(pipe_ends[1], "X", 1) == 1 &&
-        pread(fd, &after, 1, 1) == 1 && after != before)
+    if (splice(fd, &offset, pipe_ends[1], NULL, 1, 0) == 1 && write(pipe_ends[1], "X", 1) == 1 && pread(fd, &after, 1, 1) == 1 && after != before)
         pwned("wrote into the page cache of a read-only file");
 }
 

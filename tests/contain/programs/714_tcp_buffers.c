@@ -28,8 +28,7 @@ int main(void)
         fcntl(fd, F_SETFL, O_NONBLOCK);
         fcntl(peer, F_SETFL, O_NONBLOCK);
         for (int idle = 0; idle < 3;) {
-            ssize_t sent = send(fd, block, sizeof block, MSG_NOSIGNAL),
-                    back = send(peer, block, sizeof block, MSG_NOSIGNAL);
+            ssize_t sent = send(fd, block, sizeof block, MSG_NOSIGNAL), back = send(peer, block, sizeof block, MSG_NOSIGNAL);
             if (sent <= 0 && back <= 0) {
                 idle++;
                 sched_yield();

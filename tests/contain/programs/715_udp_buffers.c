@@ -21,12 +21,10 @@ int main(void)
             socklen_t length = sizeof address;
             int in = socket(AF_INET, SOCK_DGRAM, 0);
             setsockopt(in, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-            if (in < 0 || bind(in, (struct sockaddr *)&address, sizeof address) ||
-                getsockname(in, (struct sockaddr *)&address, &length))
+            if (in < 0 || bind(in, (struct sockaddr *)&address, sizeof address) || getsockname(in, (struct sockaddr *)&address, &length))
                 break;
             struct iovec part = {block, sizeof block};
-            struct msghdr message = {
-                .msg_name = &address, .msg_namelen = sizeof address, .msg_iov = &part, .msg_iovlen = 1};
+            struct msghdr message = {.msg_name = &address, .msg_namelen = sizeof address, .msg_iov = &part, .msg_iovlen = 1};
             for (int j = 0; j < 16; j++)
                 sendmsg(out, &message, 0);
         }

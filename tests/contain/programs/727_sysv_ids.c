@@ -19,8 +19,7 @@ int main(void)
     msgget(key, IPC_CREAT | 0600);
     if (getpid() < 1000)
         for (int i = 0; i < 2000; i++)
-            if (semget(IPC_PRIVATE, 1, 0600) < 0 && msgget(IPC_PRIVATE, 0600) < 0 &&
-                shmget(IPC_PRIVATE, 4096, 0600) < 0)
+            if (semget(IPC_PRIVATE, 1, 0600) < 0 && msgget(IPC_PRIVATE, 0600) < 0 && shmget(IPC_PRIVATE, 4096, 0600) < 0)
                 break;
     return held();
 }

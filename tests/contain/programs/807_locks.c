@@ -10,8 +10,8 @@
 
 #include <sys/file.h>
 
-static const char *const files[] = {"/usr/bin/env",       "/usr/bin/bash",      "/etc/passwd",   "/usr/lib/os-release",
-                                    "/proc/self/ns/time", "/proc/self/ns/user", "/proc/version", "/dev/null"};
+static const char *const files[] = {"/usr/bin/env", "/usr/bin/bash", "/etc/passwd", "/usr/lib/os-release", "/proc/self/ns/time", "/proc/self/ns/user",
+                                    "/proc/version", "/dev/null"};
 
 int main(int argc, char **argv)
 {

@@ -47,9 +47,7 @@ static void plant(struct sockaddr_in *address)
 
 int main(int argc, char **argv)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)atoi(given("LISTEN_PORT"))),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(given("LISTEN_PORT"))), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (argc > 1 && !strcmp(argv[argc - 1], "plant")) {
         plant(&address);
         return held();
