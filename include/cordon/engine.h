@@ -20,11 +20,15 @@ typedef struct cordon_engine_options {
     const char *languages_dir;
     /* The cordon-warden executable; NULL searches beside the library and in libexec. */
     const char *warden_path;
+    /* A warden linked into the program: run in a forked copy of it, which saves the start of an executable. Only for a
+     * process with one thread, and only used for the superuser; it should wipe what the copy has of arguments and
+     * environment. NULL, the default, starts warden_path. */
+    int (*warden_main)(int socket);
 } cordon_engine_options;
 
 #define CORDON_ENGINE_OPTIONS_INIT                                                                                     \
     {                                                                                                                  \
-        sizeof(cordon_engine_options), NULL, NULL                                                                      \
+        sizeof(cordon_engine_options), NULL, NULL, NULL                                                                \
     }
 
 /* `options` may be NULL. */

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "cli/warden.h"
 
 static const struct option_row rows[] = {
     {"json", 0, NULL, "print an object with all details", option_set_flag, NULL},
@@ -122,7 +123,7 @@ int cmd_doctor(int argc, char **argv)
         code = options_no_words(argc, argv, first, &err);
     if (code < 0)
         return report_usage(&err, "doctor");
-    code = cordon_engine_open(NULL, &engine, &err);
+    code = warden_open_engine(&engine, &err);
     if (code == 0)
         code = cordon_doctor(engine, &text, &err);
     cordon_engine_close(engine);

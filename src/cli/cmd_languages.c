@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "cli/warden.h"
 
 enum { COLUMN_ID, COLUMN_NAME, COLUMN_VERSION, COLUMN_ALIASES, COLUMN_INSTALLED, COLUMN_COUNT };
 
@@ -90,7 +91,7 @@ int cmd_languages(int argc, char **argv)
         code = options_no_words(argc, argv, first, &err);
     if (code < 0)
         return report_usage(&err, "languages");
-    code = cordon_engine_open(NULL, &engine, &err);
+    code = warden_open_engine(&engine, &err);
     if (code == 0)
         code = cordon_languages(engine, &text, &err);
     cordon_engine_close(engine);

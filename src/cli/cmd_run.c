@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "cli/run_flags.h"
 #include "cli/terminal.h"
+#include "cli/warden.h"
 
 /* For the signal handler: the run to cancel, and how often somebody asked. */
 static cordon_run *_Atomic current_run;
@@ -314,6 +315,10 @@ int cmd_run(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 
+    /* First of all, so that the warden gets ready beside everything else here and knows nothing of the request. */
+    cordon_error engine_err;
+    int engine_code = warden_open_engine(&engine, &engine_err);
+
     int code = read_command_line(&flags, argc, argv, &file, &err);
     if (code == OPTIONS_HELP)
         return 0;
@@ -321,8 +326,10 @@ int cmd_run(int argc, char **argv)
         return report_usage(&err, "run");
     if (code == 0 && flags.output_dir)
         code = outdir_open(flags.output_dir, &output_dir, &err);
-    if (code == 0)
-        code = cordon_engine_open(NULL, &engine, &err);
+    if (code == 0 && engine_code < 0) {
+        err = engine_err;
+        code = engine_code;
+    }
     if (code == 0 && !flags.language)
         code = set_language_of_file(engine, &flags, file, &err);
     if (code == 0) {

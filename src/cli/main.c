@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "cli/warden.h"
 
 static int cmd_help(int argc, char **argv);
 
@@ -98,6 +99,7 @@ static void occupy_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     occupy_standard_descriptors();
+    warden_note_arguments(argc, argv);
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -53,7 +54,24 @@ static int spawn_warden(const char *path, int socket, bool wait_for_group, pid_t
     return code;
 }
 
-static int start_warden(struct cordon_engine *engine, const char *path, cordon_error *err)
+/* Without the rights of the superuser the warden must be executed, inside a user namespace of its own. */
+static bool may_fork_warden(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    return geteuid() == 0 && syscall(SYS_capget, &header, data) == 0 && data[0].effective & (1U << CAP_SYS_ADMIN);
+}
+
+static int fork_warden(int (*warden_main)(int), int socket, pid_t *pid)
+{
+    *pid = fork();
+    if (*pid == 0)
+        _exit(warden_main(socket));
+    return *pid < 0 ? errno : 0;
+}
+
+static int start_warden(struct cordon_engine *engine, const cordon_engine_options *options, const char *path,
+                        cordon_error *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -64,7 +82,8 @@ static int start_warden(struct cordon_engine *engine, const char *path, cordon_e
     if (high < 0)
         return error_sys(err, errno, "warden", "cannot make a socket");
     bool delegate = delegate_wanted();
-    int code = spawn_warden(path, high, delegate, &engine->warden);
+    int code = options->warden_main && may_fork_warden() ? fork_warden(options->warden_main, high, &engine->warden)
+                                                         : spawn_warden(path, high, delegate, &engine->warden);
     if (code)
         return error_sys(err, code, "warden", "cannot start %s", path);
     engine->warden_pidfd = (int)syscall(SYS_pidfd_open, engine->warden, 0);
@@ -99,7 +118,7 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
         code = catalog_open((const char *const *)directories, &engine->catalog, err);
     places_free(directories);
     if (code == 0)
-        code = start_warden(engine, warden_path, err);
+        code = start_warden(engine, options, warden_path, err);
     if (code < 0) {
         cordon_engine_close(engine);
         return code;

@@ -2,11 +2,13 @@
  * pid, which no other living cell on the machine has; an ordinary user's cells all map to that user. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,15 @@
 
 /* High enough to be nobody's; two ids a pid (at most 2^22) stay far below 2^31. */
 #define HOST_ID_BASE 0x70000000U
+
+bool identity_may_administer(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data) < 0)
+        return false;
+    return data[0].effective & (1U << CAP_SYS_ADMIN);
+}
 
 static int write_map(pid_t pid, const char *file, const char *text)
 {

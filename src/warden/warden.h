@@ -88,6 +88,9 @@ struct warden {
     struct event_failed broken;
 };
 
+/* serve.c */
+int warden_serve(struct warden *warden);
+
 /* loop.c */
 int loop_watch(struct warden *warden, struct watch *watch, int fd, struct cell *cell,
                void (*ready)(struct warden *, struct cell *, uint32_t));
@@ -116,6 +119,7 @@ int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step
 enum control spawn_find_refused(uint32_t namespaces, int *error);
 
 /* identity.c */
+bool identity_may_administer(void); /* CAP_SYS_ADMIN in this user namespace */
 int identity_write_maps(struct warden *warden, struct cell *cell);
 /* Whether there are ids to give to cells at all: a user namespace may hold a single one. */
 bool identity_has_ids(void);

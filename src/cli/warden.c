@@ -1,0 +1,34 @@
+/* Starts the engine with the warden that is linked into this executable, in a forked copy of it. A cell's init is in turn
+ * a copy of the warden, and nothing of the caller may be found there: arguments and environment are wiped first. Called
+ * before anything of the request is read, so that there is nothing else. */
+#include "cli/warden.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "warden/entry.h"
+
+static int argument_count;
+static char **arguments;
+
+void warden_note_arguments(int argc, char **argv)
+{
+    argument_count = argc;
+    arguments = argv;
+}
+
+static int run_warden(int socket)
+{
+    for (int i = 0; i < argument_count; i++)
+        explicit_bzero(arguments[i], strlen(arguments[i]));
+    for (char **variable = environ; variable && *variable; variable++)
+        explicit_bzero(*variable, strlen(*variable));
+    return warden_entry(socket);
+}
+
+int warden_open_engine(cordon_engine **engine, cordon_error *err)
+{
+    cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
+    options.warden_main = run_warden;
+    return cordon_engine_open(&options, engine, err);
+}

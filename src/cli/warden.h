@@ -1,0 +1,11 @@
+/* The command line carries its warden within itself. */
+#ifndef CLI_WARDEN_H
+#define CLI_WARDEN_H
+
+#include <cordon/engine.h>
+
+/* For the wiping below; called once by main(). */
+void warden_note_arguments(int argc, char **argv);
+int warden_open_engine(cordon_engine **engine, cordon_error *err);
+
+#endif

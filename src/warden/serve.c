@@ -1,0 +1,101 @@
+/* Serving an engine: orders come in on its socket, cells are made, and when the socket closes everything ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "warden/entry.h"
+#include "warden/warden.h"
+
+static void on_engine(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)cell;
+    (void)events;
+    struct order order;
+    int fds[FD_MESSAGE_MAX];
+    size_t fd_count = 0;
+    ssize_t n = fd_receive(warden->engine.fd, &order, sizeof order, fds, FD_MESSAGE_MAX, &fd_count);
+    if (n == sizeof order && order.size == sizeof order) {
+        if (warden->late_group)
+            cgroup_root_find(&warden->cgroups);
+        warden->late_group = false;
+        cell_order(warden, &order, fds, fd_count);
+        return;
+    }
+    for (size_t i = 0; i < fd_count; i++)
+        close(fds[i]);
+    if (n < 0 && (errno == EMSGSIZE || errno == EINTR))
+        return;
+    loop_forget(warden, &warden->engine);
+    warden->leaving = true;
+    cell_end_all(warden);
+}
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Programs inherit what is ignored and what is blocked. Raw calls, for the C library keeps two signals to itself, and
+ * posix_spawn leaves those ignored. */
+static void reset_signals(void)
+{
+    static const char standard[64];
+    for (int number = 1; number <= 64; number++)
+        syscall(SYS_rt_sigaction, number, standard, NULL, 8);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, standard, NULL, 8);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int set_up(struct warden *warden)
+{
+    reset_signals();
+    umask(077);
+    raise_descriptor_limit();
+    prctl(PR_SET_NAME, "cordon-warden");
+    fcntl(WARDEN_SOCKET, F_SETFD, FD_CLOEXEC);
+    cpu_set_t processors;
+    warden->processors = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
+    warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    warden->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (!warden->late_group)
+        cgroup_root_find(&warden->cgroups);
+    if (warden->epoll < 0 || warden->own_pid_ns < 0)
+        return -1;
+    return loop_watch(warden, &warden->engine, WARDEN_SOCKET, NULL, on_engine);
+}
+
+int warden_serve(struct warden *warden)
+{
+    if (set_up(warden) < 0)
+        return 1;
+    loop_run(warden);
+    return 0;
+}
+
+int warden_entry(int socket)
+{
+    static struct warden warden = {.engine.fd = -1};
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(socket, WARDEN_SOCKET) < 0)
+        return 1;
+    for (int fd = 0; fd < WARDEN_SOCKET; fd++)
+        dup2(null, fd);
+    close_range(WARDEN_SOCKET + 1, ~0U, 0);
+    setsid();
+    warden.uid = geteuid();
+    warden.gid = getegid();
+    warden.rootless = !identity_has_ids();
+    return warden_serve(&warden);
+}
