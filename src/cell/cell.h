@@ -27,19 +27,23 @@ struct cell_mount {
 };
 
 struct slot_setup {
-    int report;                              /* SEQPACKET to the warden: records go out, one go message comes in */
+    int report;                              /* SEQPACKET to the warden: records go out, two messages come in */
     int lifeline;                            /* end of file means: the warden is gone, leave */
     int gate;                                /* a byte is written here when everything stands: the program may enter */
     int cgroup_files[CELL_CGROUP_FILES_MAX]; /* v1 `tasks` files; unused entries are -1 */
     bool own_ids;                            /* ids 0 (init) and 1000 (program) are both mapped */
-    bool hide_init;                          /* false only where the kernel cannot */
     uint32_t namespaces;                     /* CLONE_NEW… flags that this cell has */
-    uint32_t optional;
-    int64_t disk_bytes, inodes;
-    char *const *etc;
-    const struct cell_mount *mounts;
+    const struct cell_mount *mounts;         /* of the request; a slot made ahead has none */
     uint32_t mount_count;
     int64_t tcp_buffer_bytes;
+};
+
+/* Init is told twice to go on: by one byte when its id maps are written, and by this when there is a request to prepare
+ * for, which may be much later. The detached mounts of the request come with it. */
+struct slot_order {
+    int64_t disk_bytes, inodes;
+    uint32_t etc_length;
+    char etc[2036]; /* names beneath /etc that the program may read, each ended by NUL */
 };
 
 struct program_setup {

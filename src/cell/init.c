@@ -40,6 +40,17 @@ static _Noreturn void hold(int lifeline)
     }
 }
 
+/* Waits for a message of the warden's; leaves when there is no warden any more. */
+static void hear(int report, void *message, size_t size, int *fds, size_t *fd_count)
+{
+    size_t none = 0;
+    ssize_t n = fd_receive(report, message, size, fds, fds ? PLAN_MOUNT_MAX : 0, fd_count ? fd_count : &none);
+    if (n == 0)
+        _exit(0);
+    if (n != (ssize_t)size)
+        report_fail(report, STEP_ID_MAPS, 0);
+}
+
 _Noreturn void cell_init_main(const struct slot_setup *setup)
 {
     int needed[3 + CELL_CGROUP_FILES_MAX] = {setup->report, setup->lifeline, setup->gate};
@@ -52,14 +63,7 @@ _Noreturn void cell_init_main(const struct slot_setup *setup)
         report_fail(setup->report, STEP_CGROUP_JOIN, 0);
 
     char go;
-    int mount_fds[PLAN_MOUNT_MAX];
-    size_t mount_fd_count = 0;
-    ssize_t n = fd_receive(setup->report, &go, sizeof go, mount_fds, PLAN_MOUNT_MAX, &mount_fd_count);
-    if (n == 0)
-        _exit(0);
-    if (n < 0)
-        report_fail(setup->report, STEP_ID_MAPS, 0);
-
+    hear(setup->report, &go, sizeof go, NULL, NULL);
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(setup->report, STEP_IDENTITY, 0);
     /* Again, for an id change clears it; the lifeline covers a warden that died in between. */
@@ -74,14 +78,18 @@ _Noreturn void cell_init_main(const struct slot_setup *setup)
     if (setup->namespaces & CLONE_NEWUTS && (sethostname("cordon", 6) < 0 || setdomainname("", 0) < 0))
         report_fail(setup->report, STEP_HOSTNAME, 0);
 
-    int work = -1;
-    if (setup->namespaces & CLONE_NEWNS) {
-        enum cell_step step = STEP_ROOT;
-        uint32_t detail = 0;
-        work = root_build(setup, mount_fds, (uint32_t)mount_fd_count, &step, &detail);
-        if (work < 0)
-            report_fail(setup->report, step, detail);
-    }
+    enum cell_step step;
+    uint32_t detail = 0;
+    int root_fd = root_begin(setup, &step);
+    if (root_fd < 0)
+        report_fail(setup->report, step, 0);
+    struct slot_order order;
+    int mount_fds[PLAN_MOUNT_MAX];
+    size_t mount_fd_count = 0;
+    hear(setup->report, &order, sizeof order, mount_fds, &mount_fd_count);
+    int work = root_finish(setup, &order, root_fd, mount_fds, (uint32_t)mount_fd_count, &step, &detail);
+    if (work < 0)
+        report_fail(setup->report, step, detail);
 
     if (prctl(PR_SET_DUMPABLE, MUTANT(INIT_HIDDEN) ? 1 : 0) < 0)
         report_fail(setup->report, STEP_IDENTITY, 1);

@@ -118,7 +118,7 @@ static int show_entry(int root_fd, const char *host_dir, const char *prefix, con
     return mounts_attach(tree, root_fd, path);
 }
 
-static int make_etc(int root_fd, char *const *more)
+static int make_etc(int root_fd)
 {
     if (mkdirat(root_fd, "etc", 0755) < 0)
         return -1;
@@ -130,9 +130,6 @@ static int make_etc(int root_fd, char *const *more)
     }
     for (unsigned i = 0; i < ARRAY_LEN(etc_entries); i++)
         if (show_entry(root_fd, "/etc/", "etc/", etc_entries[i]) < 0)
-            return -1;
-    for (; more && *more; more++)
-        if (show_entry(root_fd, "/etc/", "etc/", *more) < 0)
             return -1;
     return 0;
 }
@@ -179,11 +176,11 @@ static int place_store(int root_fd, int store)
 
 /* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached
  * mounts; there it is attached whole for a moment, at the price of an unmount, which waits for the whole machine. */
-static int make_store(int root_fd, const struct slot_setup *setup)
+static int make_store(int root_fd, const struct slot_order *order)
 {
     char size[24], inodes[24];
-    const char *const options[][2] = {{"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : setup->disk_bytes, size)},
-                                      {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : setup->inodes + 4, inodes)},
+    const char *const options[][2] = {{"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : order->disk_bytes, size)},
+                                      {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : order->inodes + 4, inodes)},
                                       {"mode", "0755"},
                                       {NULL, NULL}};
     auto_close int store = mounts_new("tmpfs", options, NO_SETUID);
@@ -315,8 +312,7 @@ static int enter_root(int root_fd)
     return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mount_fd_count, enum cell_step *step,
-               uint32_t *detail)
+int root_begin(const struct slot_setup *setup, enum cell_step *step)
 {
     static const char *const options[][2] = {{"size", "1m"}, {"nr_inodes", "1024"}, {"mode", "0755"}, {NULL, NULL}};
     umask(0);
@@ -329,17 +325,13 @@ int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mo
     if (root_fd < 0 || mounts_attach(root_fd, AT_FDCWD, "/proc") < 0)
         return -1;
     *step = STEP_ETC;
-    if (make_etc(root_fd, setup->etc) < 0)
+    if (make_etc(root_fd) < 0)
         return -1;
     *step = STEP_DEVICES;
     if (make_devices(root_fd) < 0)
         return -1;
     *step = STEP_SYSTEM_FILES;
     if (make_system(root_fd) < 0)
-        return -1;
-    *step = STEP_STORE;
-    auto_close int work = make_store(root_fd, setup);
-    if (work < 0)
         return -1;
     *step = STEP_PROC;
     if (make_proc(root_fd) < 0)
@@ -350,6 +342,23 @@ int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mo
         if (proc < 0 || network_bound_buffers(proc, setup->tcp_buffer_bytes) < 0)
             return -1;
     }
+    *step = STEP_PROC_MASKS;
+    if (hide_in_proc(root_fd) < 0)
+        return -1;
+    return take_fd(&root_fd);
+}
+
+int root_finish(const struct slot_setup *setup, const struct slot_order *order, int root_fd, const int *mount_fds,
+                uint32_t mount_fd_count, enum cell_step *step, uint32_t *detail)
+{
+    *step = STEP_ETC;
+    for (uint32_t at = 0; at < order->etc_length; at += (uint32_t)strlen(order->etc + at) + 1)
+        if (show_entry(root_fd, "/etc/", "etc/", order->etc + at) < 0)
+            return -1;
+    *step = STEP_STORE;
+    auto_close int work = make_store(root_fd, order);
+    if (work < 0)
+        return -1;
     *step = STEP_REQUEST_MOUNT;
     for (uint32_t i = 0, next = 0; i < setup->mount_count; i++) {
         *detail = i;
@@ -357,9 +366,6 @@ int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mo
         if (place_mount(root_fd, &setup->mounts[i], detached) < 0)
             return -1;
     }
-    *step = STEP_PROC_MASKS;
-    if (hide_in_proc(root_fd) < 0)
-        return -1;
     *step = STEP_ROOT;
     if (mounts_restrict(root_fd, READ_ONLY, false) < 0)
         return -1;

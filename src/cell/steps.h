@@ -30,10 +30,11 @@ int mounts_clone(int dir_fd, const char *path, bool recursive);
 int mounts_restrict(int mount_fd, uint64_t attributes, bool recursive);
 int mounts_attach(int mount_fd, int dir_fd, const char *path);
 
-/* root.c: what the program sees. On failure `*step` and `*detail` tell where. Returns the work directory's descriptor.
- */
-int root_build(const struct slot_setup *setup, const int *mount_fds, uint32_t mount_fd_count, enum cell_step *step,
-               uint32_t *detail);
+/* root.c: what the program sees. What needs no request first; then the rest, up to the entry into the new root, which
+ * returns the work directory's descriptor. On failure `*step` and `*detail` tell where. */
+int root_begin(const struct slot_setup *setup, enum cell_step *step);
+int root_finish(const struct slot_setup *setup, const struct slot_order *order, int root_fd, const int *mount_fds,
+                uint32_t mount_fd_count, enum cell_step *step, uint32_t *detail);
 
 /* rlimits.c */
 int rlimits_apply(const struct program_setup *setup);

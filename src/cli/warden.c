@@ -1,6 +1,6 @@
-/* Starts the engine with the warden that is linked into this executable, in a forked copy of it. A cell's init is in turn
- * a copy of the warden, and nothing of the caller may be found there: arguments and environment are wiped first. Called
- * before anything of the request is read, so that there is nothing else. */
+/* Starts the engine with the warden that is linked into this executable, in a forked copy of it. A cell's init is in
+ * turn a copy of the warden, and nothing of the caller may be found there: arguments and environment are wiped first.
+ * Called before anything of the request is read, so that there is nothing else. */
 #include "cli/warden.h"
 
 #include <string.h>

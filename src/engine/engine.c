@@ -127,6 +127,12 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     return 0;
 }
 
+bool engine_is_alive(const struct cordon_engine *engine)
+{
+    struct pollfd gone = {.fd = engine->warden_pidfd, .events = POLLIN};
+    return engine->socket >= 0 && engine->warden_pidfd >= 0 && poll(&gone, 1, 0) == 0;
+}
+
 struct cordon_engine *engine_ref(struct cordon_engine *engine)
 {
     atomic_fetch_add(&engine->references, 1);

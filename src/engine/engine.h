@@ -23,6 +23,9 @@ struct cordon_engine {
 struct cordon_engine *engine_ref(struct cordon_engine *engine);
 void engine_unref(struct cordon_engine *engine);
 
+/* Whether the warden's process is there. */
+bool engine_is_alive(const struct cordon_engine *engine);
+
 /* places.c: where the project's own files are. */
 char *places_own_directory(void); /* NULL when it cannot be told; freed by the caller */
 int places_warden(const char *own, const char *given, char **path, cordon_error *err);

@@ -176,7 +176,8 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
 int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
                    const struct exchange_input *input, cordon_error *err)
 {
-    *exchange = (struct exchange){.epoll = epoll,
+    *exchange = (struct exchange){.engine = engine,
+                                  .epoll = epoll,
                                   .talk = -1,
                                   .streams = {{.fd = -1}, {.fd = -1}},
                                   .value_fd = -1,

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cell/report.h"
+#include "engine/engine.h"
 #include "engine/exchange.h"
 
 static int mount_error(const struct event_failed *failed, const struct plan_source *plan, cordon_error *err)
@@ -53,6 +54,10 @@ static int exec_error(const struct event_failed *failed, const struct plan_sourc
 int exchange_error(const struct exchange *exchange, const struct plan_source *plan, cordon_error *err)
 {
     const struct event_failed *failed = &exchange->failed;
+    if (exchange->state == EXCHANGE_GONE && !exchange->started && engine_is_alive(exchange->engine)) {
+        error_sys(err, EMFILE, "warden", "the warden could not take the order");
+        return error_hint(err, "raise the limit of open files (ulimit -n)");
+    }
     if (exchange->state == EXCHANGE_GONE) {
         error_set(err, CORDON_EGONE, "warden", "the warden ended while the program ran; its cells ended with it");
         return error_hint(err, "run it again; if the warden was not killed by hand, this is a defect");

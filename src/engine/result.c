@@ -109,7 +109,8 @@ void cordon_result_free(cordon_result *result)
     free(result->files);
     explanation_free(&result->error);
     free(result->language);
-    free(result->language_version);
+    if (result->engine)
+        engine_unref(result->engine);
     free(result->value);
     free(result->reason);
     free(result->json);

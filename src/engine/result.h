@@ -33,7 +33,9 @@ struct result_file {
 
 struct cordon_result {
     char id[33];
-    char *language, *language_version;
+    char *language;
+    struct cordon_engine *engine; /* asked for the version when the JSON is made */
+    const struct manifest *manifest;
     char code_sha256[65];
     char created_at[32];
     struct outcome program;

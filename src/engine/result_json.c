@@ -190,7 +190,7 @@ const char *cordon_result_json(cordon_result *result)
     json_object_set_new(object, "id", json_string(result->id));
     json_object_set_new(object, "state", json_string("done"));
     json_object_set_new(object, "language", json_string(result->language));
-    json_object_set_new(object, "language_version", string_or_null(result->language_version));
+    json_object_set_new(object, "language_version", string_or_null(version_of(result->engine, result->manifest)));
     json_object_set_new(object, "environment", json_string("host"));
     json_object_set_new(object, "code_sha256", json_string(result->code_sha256));
     json_object_set_new(object, "created_at", json_string(result->created_at));

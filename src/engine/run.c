@@ -289,6 +289,8 @@ static int describe(cordon_run *run)
     for (unsigned i = 0; i < sizeof random; i++)
         snprintf(result->id + 2 * i, 3, "%02x", random[i]);
     result->language = strdup(run->prepared.manifest->id);
+    result->engine = engine_ref(run->engine);
+    result->manifest = run->prepared.manifest;
     const struct bytes *code = &request->code;
     for (size_t i = 0; !request->has_code && i < request->file_count; i++)
         if (!strcmp(request->files[i].path, run->prepared.entry))
@@ -411,8 +413,6 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
         return code;
     if (!run->result)
         return error_set(err, CORDON_ESTATE, "run", "the result was taken already");
-    const char *version = version_of(run->engine, run->prepared.manifest);
-    run->result->language_version = version ? strdup(version) : NULL;
     *result = take_ptr(&run->result);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The life of one cell, as a chain of events; see warden.h for the order. */
+/* The life of one cell after its order, as a chain of events; see warden.h for the order of things. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,20 +27,6 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 /* Without a cgroup the samples are the memory limit: short enough that little can be taken between two of them. */
 #define SAMPLE_ALONE_US 10000
 #define RETRY_US        2000
-
-static uint32_t wanted_namespaces(void)
-{
-    uint32_t all = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-    if (MUTANT(PIDNS))
-        all &= ~(uint32_t)CLONE_NEWPID;
-    if (MUTANT(NETNS))
-        all &= ~(uint32_t)CLONE_NEWNET;
-    if (MUTANT(IPCNS))
-        all &= ~(uint32_t)CLONE_NEWIPC;
-    if (MUTANT(UTSNS))
-        all &= ~(uint32_t)CLONE_NEWUTS;
-    return all;
-}
 
 static void send_failure(struct cell *cell, enum control control, enum cell_step step, uint32_t detail, int error,
                          const char *text)
@@ -79,6 +65,10 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
 {
     if (cell->phase == PHASE_ENDED)
         return;
+    if (warden->spare == cell) {
+        warden->spare = NULL;
+        warden->no_spares = true;
+    }
     enum control control = cell_step_control(step);
     if (step == STEP_CLONE) {
         int refused_error = error;
@@ -252,6 +242,9 @@ static void start_running(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->talk);
     struct event_started event = {.type = EVENT_STARTED};
     fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
+    /* An engine that gets a second order will get a third. */
+    if (warden->orders > 1)
+        cell_prepare_spare(warden);
 }
 
 static bool required_missing(struct cell *cell, enum control *missing)
@@ -343,9 +336,6 @@ static void free_cell(struct warden *warden, struct cell *cell)
         free((char *)cell->mounts[i].source);
         free((char *)cell->mounts[i].destination);
     }
-    for (char **name = cell->etc; name && *name; name++)
-        free(*name);
-    free(cell->etc);
     cgroup_close(&cell->cgroup);
     plan_unmap(&cell->plan);
     *cell->link = cell->next;
@@ -435,7 +425,7 @@ uint64_t cell_next_tick(const struct cell *cell)
     return next;
 }
 
-static struct cell *new_cell(struct warden *warden)
+struct cell *cell_new(struct warden *warden)
 {
     struct cell *cell = calloc(1, sizeof *cell);
     if (!cell)
@@ -458,94 +448,14 @@ static struct cell *new_cell(struct warden *warden)
     cell->program.ready = on_program_exit;
     cell->init_talk.ready = on_init_talk;
     cell->talk.ready = on_program_talk;
+    cell->oom.ready = on_oom;
+    cell->run.ready = on_command;
     cell->next = warden->cells;
     cell->link = &warden->cells;
     if (cell->next)
         cell->next->link = &cell->next;
     warden->cells = cell;
     return cell;
-}
-
-static bool make_cgroup(struct warden *warden, struct cell *cell)
-{
-    bool tolerated = cell->plan.optional & CONTROL_BIT(CONTROL_CGROUP);
-    if (warden->cgroups.kind == CGROUP_NONE) {
-        if (!tolerated)
-            cell_fail(warden, cell, STEP_CGROUP_JOIN, 0, warden->cgroups.error, warden->cgroups.cause);
-        return tolerated;
-    }
-    if (cgroup_create(&warden->cgroups, warden->next_number++, cell->plan.limit, &cell->cgroup) < 0) {
-        if (!tolerated)
-            cell_fail(warden, cell, STEP_CGROUP_JOIN, 1, errno, "create the cgroup");
-        cell->cgroup.kind = CGROUP_NONE;
-        return tolerated;
-    }
-    cell->controls |= CONTROL_BIT(CONTROL_CGROUP);
-    if (loop_watch(warden, &cell->oom, cell->cgroup.oom_fd, cell, on_oom) < 0) {
-        cell_fail(warden, cell, STEP_CGROUP_JOIN, 2, errno, "watch the cgroup for out of memory");
-        return false;
-    }
-    if (cell->cgroup.kind == CGROUP_V2)
-        loop_watch_priority(warden, &cell->oom);
-    return true;
-}
-
-static char **copy_strings(char *const *strings)
-{
-    size_t count = 0;
-    while (strings[count])
-        count++;
-    char **copy = calloc(count + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < count; i++)
-        if (!(copy[i] = strdup(strings[i])))
-            break; /* a shorter list shows less of /etc */
-    return copy;
-}
-
-void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
-{
-    size_t first_mount = order->has_value ? ORDER_MOUNTS : ORDER_VALUE;
-    struct cell *cell = fd_count >= first_mount ? new_cell(warden) : NULL;
-    if (!cell) {
-        for (size_t i = 0; i < fd_count; i++)
-            close(fds[i]);
-        return;
-    }
-    auto_close int plan_fd = fds[ORDER_PLAN];
-    cell->accepted_us = order->accepted_us;
-    for (size_t i = ORDER_STDIN; i < first_mount; i++)
-        cell->stdio[i - ORDER_STDIN] = fds[i];
-    size_t mount_count = fd_count - first_mount;
-    for (size_t i = 0; i < mount_count && i < PLAN_MOUNT_MAX; i++)
-        cell->mount_fds[i] = fds[first_mount + i];
-    if (loop_watch(warden, &cell->run, fds[ORDER_RUN], cell, on_command) < 0) {
-        cell_fail(warden, cell, STEP_NONE, 0, errno, "take the order");
-        return;
-    }
-    if (warden->broken.type) {
-        fd_send(cell->run.fd, &warden->broken, sizeof warden->broken, NULL, 0);
-        cell->phase = PHASE_ENDED;
-        cell->retry_us = 0;
-        return;
-    }
-    if (plan_map(plan_fd, &cell->plan) < 0) {
-        cell_fail(warden, cell, STEP_NONE, 0, errno, "read the plan");
-        return;
-    }
-    /* No other child of the warden, this cell's init included, gets a copy of what the request carries. */
-    madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DONTFORK);
-    cell->etc = copy_strings(cell->plan.etc);
-    if (mount_sources_resolve(warden, cell, cell->mount_fds, mount_count) < 0) {
-        cell_fail(warden, cell, STEP_REQUEST_MOUNT, 0, errno, NULL);
-        return;
-    }
-    enum cell_step step;
-    cell->namespaces = wanted_namespaces();
-    if (!make_cgroup(warden, cell))
-        return;
-    /* The program is cloned while init still prepares: what it can do before it enters runs beside that. */
-    if (spawn_init(warden, cell, &step) < 0 || spawn_program(warden, cell, &step) < 0)
-        cell_fail(warden, cell, step, 0, errno, NULL);
 }
 
 void cell_end_all(struct warden *warden)

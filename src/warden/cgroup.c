@@ -60,7 +60,7 @@ void cgroup_root_find(struct cgroup_root *root)
     sweep(root);
 }
 
-int cgroup_create(const struct cgroup_root *root, unsigned number, const int64_t *limit, struct cgroup *cgroup)
+int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup)
 {
     *cgroup = (struct cgroup){.kind = root->kind, .dirs = {-1, -1, -1, -1}, .oom_fd = -1};
     for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
@@ -68,7 +68,7 @@ int cgroup_create(const struct cgroup_root *root, unsigned number, const int64_t
     snprintf(cgroup->name, sizeof cgroup->name, "%s%u", root->prefix, number);
     if (root->kind == CGROUP_NONE)
         return 0;
-    int made = root->kind == CGROUP_V1 ? cgroup_v1_create(root, limit, cgroup) : cgroup_v2_create(root, limit, cgroup);
+    int made = root->kind == CGROUP_V1 ? cgroup_v1_create(root, cgroup) : cgroup_v2_create(root, cgroup);
     if (made == 0)
         return 0;
     int saved = errno;
@@ -76,6 +76,13 @@ int cgroup_create(const struct cgroup_root *root, unsigned number, const int64_t
     cgroup_close(cgroup);
     errno = saved;
     return -1;
+}
+
+int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit)
+{
+    if (cgroup->kind == CGROUP_NONE)
+        return 0;
+    return cgroup->kind == CGROUP_V1 ? cgroup_v1_limit(cgroup, limit) : cgroup_v2_limit(cgroup, limit);
 }
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters)

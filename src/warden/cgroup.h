@@ -40,8 +40,10 @@ struct cgroup_counters {
  * why. */
 void cgroup_root_find(struct cgroup_root *root);
 
-/* 0 or -1 with errno; on failure nothing is left. `limit` as in a plan. */
-int cgroup_create(const struct cgroup_root *root, unsigned number, const int64_t *limit, struct cgroup *cgroup);
+/* Without limits yet; 0 or -1 with errno, and on failure nothing is left. */
+int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup);
+/* `limit` as in a plan; before any of the program's processes is in it. */
+int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup);
 /* v2: kills every process in it; v1 has no such thing and relies on init's death. */
@@ -53,8 +55,10 @@ void cgroup_close(struct cgroup *cgroup);
 /* The two kinds behind the calls above. */
 bool cgroup_v1_find(struct cgroup_root *root);
 bool cgroup_v2_find(struct cgroup_root *root);
-int cgroup_v1_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup);
-int cgroup_v2_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup);
+int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup);
+int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup);
+int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit);
+int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit);
 void cgroup_v1_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
 void cgroup_v2_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
 

@@ -107,10 +107,8 @@ static int set_cpu(int dir, int64_t milli_cpus)
 {
     if (milli_cpus == LIMIT_UNLIMITED || MUTANT(CPU))
         return 0;
-    const int64_t period_us = 100000;
-    if (cgroup_write_number(dir, "cpu.cfs_period_us", period_us) < 0)
-        return errno == ENOENT ? 0 : -1; /* a kernel without CFS bandwidth */
-    return cgroup_write_number(dir, "cpu.cfs_quota_us", period_us * milli_cpus / 1000);
+    /* A new group's period is 100 ms. */
+    return cgroup_write_number(dir, "cpu.cfs_quota_us", 100 * milli_cpus);
 }
 
 /* The eventfd wakes when the group meets its limit and the kernel is about to kill in it. */
@@ -127,7 +125,7 @@ static int watch_oom(int dir)
     return take_fd(&event);
 }
 
-int cgroup_v1_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup)
+int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup)
 {
     for (int i = 0; i < CG_CONTROLLERS; i++) {
         if (mkdirat(root->dirs[i], cgroup->name, 0755) < 0)
@@ -137,13 +135,16 @@ int cgroup_v1_create(const struct cgroup_root *root, const int64_t *limit, struc
         if (cgroup->join_files[i] < 0)
             return -1;
     }
+    cgroup->oom_fd = watch_oom(cgroup->dirs[CG_MEMORY]);
+    return cgroup->oom_fd < 0 ? -1 : 0;
+}
+
+int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit)
+{
     if (set_memory(cgroup->dirs[CG_MEMORY], limit) < 0 || set_cpu(cgroup->dirs[CG_CPU], limit[LIMIT_CPUS]) < 0)
         return -1;
     /* One more than the limit: init is in the group too. */
-    if (!MUTANT(PROCESSES) && cgroup_write_number(cgroup->dirs[CG_PIDS], "pids.max", limit[LIMIT_PROCESSES] + 1) < 0)
-        return -1;
-    cgroup->oom_fd = watch_oom(cgroup->dirs[CG_MEMORY]);
-    return cgroup->oom_fd < 0 ? -1 : 0;
+    return MUTANT(PROCESSES) ? 0 : cgroup_write_number(cgroup->dirs[CG_PIDS], "pids.max", limit[LIMIT_PROCESSES] + 1);
 }
 
 void cgroup_v1_read(const struct cgroup *cgroup, struct cgroup_counters *counters)

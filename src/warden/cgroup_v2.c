@@ -121,8 +121,9 @@ bool cgroup_v2_find(struct cgroup_root *root)
     return false;
 }
 
-static int set_limits(int dir, const int64_t *limit)
+int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit)
 {
+    int dir = cgroup->dirs[0];
     if (!MUTANT(MEMORY)) {
         if (cgroup_write_number(dir, "memory.max", limit[LIMIT_MEMORY_BYTES]) < 0)
             return -1;
@@ -139,12 +140,12 @@ static int set_limits(int dir, const int64_t *limit)
     return fd_write_text_at(dir, "cpu.max", text);
 }
 
-int cgroup_v2_create(const struct cgroup_root *root, const int64_t *limit, struct cgroup *cgroup)
+int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup)
 {
     if (mkdirat(root->dirs[0], cgroup->name, 0755) < 0)
         return -1;
     cgroup->dirs[0] = openat(root->dirs[0], cgroup->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cgroup->dirs[0] < 0 || set_limits(cgroup->dirs[0], limit) < 0)
+    if (cgroup->dirs[0] < 0)
         return -1;
     cgroup->oom_fd = openat(cgroup->dirs[0], "memory.events", O_RDONLY | O_CLOEXEC);
     return cgroup->oom_fd < 0 ? -1 : 0;

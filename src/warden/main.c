@@ -1,6 +1,6 @@
 /* The warden's own executable: started by the library with one socket and an empty environment. An ordinary user's
- * warden first becomes root of a user namespace of its own and executes itself again, so that its memory belongs to that
- * namespace and its children may be looked into. */
+ * warden first becomes root of a user namespace of its own and executes itself again, so that its memory belongs to
+ * that namespace and its children may be looked into. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

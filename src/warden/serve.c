@@ -80,6 +80,8 @@ int warden_serve(struct warden *warden)
 {
     if (set_up(warden) < 0)
         return 1;
+    if (!warden->late_group)
+        cell_prepare_spare(warden);
     loop_run(warden);
     return 0;
 }

@@ -86,10 +86,6 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
                                .gate = gate_write,
                                .own_ids = !warden->rootless,
                                .namespaces = cell->namespaces,
-                               .optional = cell->plan.optional,
-                               .disk_bytes = cell->plan.limit[LIMIT_DISK_BYTES],
-                               .inodes = cell->plan.limit[LIMIT_INODES],
-                               .etc = cell->etc,
                                .mounts = cell->mounts,
                                .mount_count = (uint32_t)cell->plan.mount_count,
                                .tcp_buffer_bytes = 128 << 10};
@@ -112,13 +108,29 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     *step = STEP_ID_MAPS;
     if (identity_write_maps(warden, cell) < 0)
         return -1;
+    return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);
+}
+
+int spawn_order(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
+{
     *step = STEP_REQUEST_MOUNT;
-    uint32_t detail = 0;
-    if (mount_sources_idmap(warden, cell, &detail) < 0)
+    if (mount_sources_idmap(warden, cell, detail) < 0)
         return -1;
-    *step = STEP_ID_MAPS;
-    size_t detached = warden->rootless ? 0 : cell->plan.mount_count;
-    return fd_send(cell->init_talk.fd, "g", 1, cell->mount_fds, detached);
+    *step = STEP_ETC;
+    struct slot_order order = {.disk_bytes = cell->plan.limit[LIMIT_DISK_BYTES],
+                               .inodes = cell->plan.limit[LIMIT_INODES]};
+    for (char **name = cell->plan.etc; *name; name++) {
+        size_t length = strlen(*name) + 1;
+        if (length > sizeof order.etc - order.etc_length) {
+            errno = E2BIG;
+            return -1;
+        }
+        memcpy(order.etc + order.etc_length, *name, length);
+        order.etc_length += (uint32_t)length;
+    }
+    *step = STEP_ROOT;
+    return fd_send(cell->init_talk.fd, &order, sizeof order, cell->mount_fds,
+                   warden->rootless ? 0 : cell->plan.mount_count);
 }
 
 static pid_t clone_program(const struct cell *cell, const struct program_setup *setup, uint64_t flags)

@@ -31,12 +31,12 @@ struct watch {
 enum cell_phase { PHASE_PREPARING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDED };
 
 struct cell {
+    int cgroup_error; /* why it has none */
     struct cell *next, **link;
     enum cell_phase phase;
     struct plan plan;
     struct cell_mount mounts[PLAN_MOUNT_MAX];
     int mount_fds[PLAN_MOUNT_MAX];
-    char **etc; /* copied out of the plan, because init has no copy of that */
     int stdio[4];
     struct watch run;       /* the library's end: commands, or end of file */
     struct watch init_talk; /* records from init */
@@ -75,6 +75,9 @@ struct warden {
     int epoll;
     struct watch engine;
     struct cell *cells;
+    struct cell *spare; /* prepared ahead: namespaces and mounts stand, no request yet */
+    bool no_spares;     /* preparing one failed; the next order will say why */
+    unsigned orders;
     struct cgroup_root cgroups;
     bool rootless; /* one id only: the caller's own */
     bool leaving;
@@ -101,8 +104,14 @@ void loop_forget(struct warden *warden, struct watch *watch); /* closes the desc
 bool loop_has_input(int fd);
 void loop_run(struct warden *warden);
 
-/* cell.c */
+/* order.c */
 void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
+/* Prepares one cell ahead of any order, if that works here. */
+void cell_prepare_spare(struct warden *warden);
+
+/* cell.c */
+/* In the warden's list, every watch with its handler but no descriptor; NULL without memory. */
+struct cell *cell_new(struct warden *warden);
 void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us);
 uint64_t cell_next_tick(const struct cell *cell);
 void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause);
@@ -114,6 +123,8 @@ void cell_collect(struct warden *warden);
 
 /* spawn.c: 0, or -1 with errno */
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);
+/* Tells init what the request needs of it. */
+int spawn_order(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail);
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step);
 /* The namespace the kernel refuses, tried one at a time; CONTROL_NONE when all can be had. */
 enum control spawn_find_refused(uint32_t namespaces, int *error);
