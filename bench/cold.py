@@ -17,6 +17,7 @@ import peers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON_RUNS_SHARE = 0.5
+BUSY_PERCENT = 10
 WARM_UP = 3  # rounds that do not count
 
 
@@ -86,10 +87,24 @@ def first_line(*argv):
     return (done.stdout or done.stderr).splitlines()[0] if done.stdout or done.stderr else None
 
 
+def busy_percent():
+    """How much of all CPUs others use now; the load average lags by a minute."""
+    def read():
+        with open("/proc/stat", encoding="utf-8") as file:
+            times = [int(word) for word in file.readline().split()[1:9]]
+        return sum(times), times[3] + times[4]
+
+    total, idle = read()
+    time.sleep(1)
+    total_after, idle_after = read()
+    return round(100 * (1 - (idle_after - idle) / max(1, total_after - total)), 1)
+
+
 def machine(binary, filter_path):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())
     return {"kernel": platform.release(), "cpus": os.cpu_count(), "cpu": model, "load_1min": round(os.getloadavg()[0], 2),
+            "busy_before_percent": busy_percent(),
             "user": "root" if os.getuid() == 0 else "ordinary",
             "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
             "filter_instructions": os.path.getsize(filter_path) // 8, "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -122,7 +137,7 @@ def options():
 def main():
     args = options()
     facts = machine(args.cordon, args.filter)
-    print(f"{facts['cpus']} CPUs ({facts['cpu']}), kernel {facts['kernel']}, load {facts['load_1min']}, as {facts['user']}")
+    print(f"{facts['cpus']} CPUs ({facts['cpu']}), kernel {facts['kernel']}, {facts['busy_before_percent']} % busy, as {facts['user']}")
     null = os.open("/dev/null", os.O_WRONLY)
     contenders = peers.all_of(os.path.abspath(args.cordon), args.work)
     if args.only:
@@ -136,8 +151,10 @@ def main():
             rows += rows_of(series(fit, workload, runs, gap_ms, args.filter, null), label)
     show(rows)
     notes = [f"{peer.name}: {peer.note}" for peer in contenders if peer.note]
-    if facts["load_1min"] > facts["cpus"] / 2:
-        notes.append(f"load was {facts['load_1min']} at the start: on a busy machine the figures say little")
+    facts["busy_after_percent"] = busy_percent()
+    if max(facts["busy_before_percent"], facts["busy_after_percent"]) > BUSY_PERCENT:
+        notes.append(f"other programs used {facts['busy_before_percent']} % of the CPUs before and "
+                     f"{facts['busy_after_percent']} % after: the figures say little")
     for note in notes:
         print(note)
     os.makedirs(args.out, exist_ok=True)

@@ -1,17 +1,21 @@
 /* What a cell used: from its cgroup, or without one from /proc samples and the kernel's account of its processes. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "cell/steps.h"
 #include "warden/warden.h"
 
 uint64_t account_cpu_us(struct cell *cell)
@@ -166,26 +170,82 @@ static uint64_t memory_of(const struct totals *totals, uint64_t disk_bytes)
     return totals->anonymous_bytes + (totals->shared_bytes > in_files ? totals->shared_bytes : in_files);
 }
 
-void account_sample(struct cell *cell)
+static void note_memory(struct cell *cell, uint64_t memory)
+{
+    if (memory > cell->sampled_peak.memory_bytes)
+        cell->sampled_peak.memory_bytes = memory;
+}
+
+/* The exact count waits for locks that the program may hold, so a process of its own makes it. One that does not come
+ * back in time is held up by the program, and the plain sum, which is over the limit, stands. */
+#define COUNT_PATIENCE_US 500000
+
+static void end_count(struct warden *warden, struct cell *cell)
+{
+    loop_forget(warden, &cell->count);
+    if (cell->count_pid > 0 && kill(cell->count_pid, SIGKILL) == 0)
+        waitpid(cell->count_pid, NULL, WNOHANG);
+    cell->count_pid = 0;
+}
+
+static void on_count(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    uint64_t memory = UINT64_MAX;
+    bool counted = read(cell->count.fd, &memory, sizeof memory) == sizeof memory;
+    end_count(warden, cell);
+    if (counted)
+        note_memory(cell, memory);
+    if (!counted || memory > (uint64_t)cell->plan.limit[LIMIT_MEMORY_BYTES])
+        cell->hits |= HIT_MEMORY;
+}
+
+static void start_count(struct warden *warden, struct cell *cell, uint64_t disk_bytes, uint64_t now_us)
+{
+    int ends[2];
+    if (cell->count.fd >= 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    auto_close int read_end = ends[0], write_end = ends[1];
+    cell->count_pid = fork();
+    if (cell->count_pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        descriptors_keep(&write_end, 1);
+        struct totals exact = total(cell, true);
+        uint64_t memory = memory_of(&exact, disk_bytes);
+        (void)!write(write_end, &memory, sizeof memory);
+        _exit(0);
+    }
+    cell->count_deadline_us = now_us + COUNT_PATIENCE_US;
+    if (cell->count_pid < 0 || loop_watch(warden, &cell->count, take_fd(&read_end), cell, on_count) < 0)
+        cell->hits |= HIT_MEMORY;
+}
+
+void account_sample(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     struct usage disk = {0};
     account_disk(cell, &disk);
     if (cell->cgroup.kind != CGROUP_NONE)
         return;
-    uint64_t limit = (uint64_t)cell->plan.limit[LIMIT_MEMORY_BYTES];
     struct totals now = total(cell, false);
-    if (memory_of(&now, disk.disk_bytes) > limit)
-        now = total(cell, true);
     uint64_t memory = memory_of(&now, disk.disk_bytes);
     struct sample *peak = &cell->sampled_peak;
-    if (memory > peak->memory_bytes)
-        peak->memory_bytes = memory;
     if (now.processes > peak->processes)
         peak->processes = now.processes;
     if (now.cpu_us > peak->cpu_us)
         peak->cpu_us = now.cpu_us;
-    if (memory > limit)
+    if (memory > (uint64_t)cell->plan.limit[LIMIT_MEMORY_BYTES])
+        start_count(warden, cell, disk.disk_bytes, now_us);
+    else
+        note_memory(cell, memory);
+    if (cell->count.fd >= 0 && now_us > cell->count_deadline_us) {
+        end_count(warden, cell);
         cell->hits |= HIT_MEMORY;
+    }
+}
+
+void account_close(struct warden *warden, struct cell *cell)
+{
+    end_count(warden, cell);
 }
 
 void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills)

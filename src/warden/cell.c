@@ -1,5 +1,6 @@
 /* The life of one cell after its order, as a chain of events; see warden.h for the order of things. */
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -116,6 +117,7 @@ static void end(struct warden *warden, struct cell *cell)
     send_ending(warden, cell);
     cell->phase = PHASE_ENDED;
     cell->retry_us = cell->ended_us;
+    scout_forget(warden, cell);
     loop_forget(warden, &cell->listener);
     loop_forget(warden, &cell->oom);
 }
@@ -324,7 +326,9 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 static void free_cell(struct warden *warden, struct cell *cell)
 {
     struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
-                               &cell->program, &cell->listener,  &cell->oom};
+                               &cell->program, &cell->listener,  &cell->oom,  &cell->count};
+    scout_forget(warden, cell);
+    account_close(warden, cell);
     for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
         loop_forget(warden, watches[i]);
     close_stdio(cell);
@@ -338,6 +342,7 @@ static void free_cell(struct warden *warden, struct cell *cell)
     }
     cgroup_close(&cell->cgroup);
     plan_unmap(&cell->plan);
+    free(cell->observed);
     *cell->link = cell->next;
     if (cell->next)
         cell->next->link = cell->link;
@@ -403,7 +408,7 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
     if (now_us < cell->next_check_us)
         return;
     cell->next_check_us = now_us + sample_interval(cell);
-    account_sample(cell);
+    account_sample(warden, cell, now_us);
     if (cell->cgroup.kind == CGROUP_NONE && cell->hits & HIT_MEMORY && !MUTANT(MEMORY)) {
         cell_kill(warden, cell, ENDING_MEMORY);
         return;
@@ -428,10 +433,12 @@ uint64_t cell_next_tick(const struct cell *cell)
 struct cell *cell_new(struct warden *warden)
 {
     struct cell *cell = calloc(1, sizeof *cell);
-    if (!cell)
+    if (!cell || !(cell->observed = calloc(1, sizeof *cell->observed))) {
+        free(cell);
         return NULL;
+    }
     struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
-                               &cell->program, &cell->listener,  &cell->oom};
+                               &cell->program, &cell->listener,  &cell->oom,  &cell->count};
     for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
         watches[i]->fd = -1;
     for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++)

@@ -52,6 +52,9 @@ static int wait_ms(const struct warden *warden)
         if (tick < next)
             next = tick;
     }
+    uint64_t scout = scout_next_tick(warden);
+    if (scout < next)
+        next = scout;
     if (next == UINT64_MAX)
         return -1;
     uint64_t now = clock_us();
@@ -71,6 +74,7 @@ void loop_run(struct warden *warden)
             next = cell->next;
             cell_tick(warden, cell, now);
         }
+        scout_tick(warden, now);
         for (int i = 0; i < count; i++) {
             struct watch *watch = events[i].data.ptr;
             if (watch->fd >= 0) /* not forgotten by an earlier event of this round */

@@ -1,5 +1,5 @@
 /* Seccomp notifications: records what was refused, answers with the policy's errno. The answer to a refused call never
- * depends on memory the program could change; addresses are read for the report only. */
+ * depends on memory the program could change; addresses are read, by the scout, for the report only. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -12,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -53,52 +52,66 @@ static void record(struct cell *cell, const char *kind, const char *what, const 
     snprintf(denial->hint, sizeof denial->hint, "%s", hint);
 }
 
-/* "93.184.216.34:80" for an address outside the cell; false for loopback, local sockets and what cannot be read. */
-static bool outside_address(pid_t pid, uint64_t address, uint64_t length, char *text, size_t size)
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    char bytes[SCOUT_BYTES];
+};
+
+/* "93.184.216.34:80" for an address outside the cell; false for loopback and local sockets. */
+static bool outside_address(const union address *at, char *text, size_t size)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        char bytes[sizeof(struct sockaddr_in6)];
-    } at = {0};
-    size_t wanted = length < sizeof at ? length : sizeof at;
-    struct iovec local = {&at, wanted}, remote = {(void *)(uintptr_t)address, wanted};
-    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) < (ssize_t)sizeof(struct sockaddr_in)) {
-        snprintf(text, size, "unknown address");
-        return length >= sizeof(struct sockaddr_in);
-    }
     char host[INET6_ADDRSTRLEN];
-    if (at.any.sa_family == AF_INET) {
-        if ((ntohl(at.v4.sin_addr.s_addr) >> 24) == 127 || at.v4.sin_addr.s_addr == 0)
+    if (at->any.sa_family == AF_INET) {
+        if ((ntohl(at->v4.sin_addr.s_addr) >> 24) == 127 || at->v4.sin_addr.s_addr == 0)
             return false;
-        inet_ntop(AF_INET, &at.v4.sin_addr, host, sizeof host);
-        snprintf(text, size, "%s:%u", host, ntohs(at.v4.sin_port));
+        inet_ntop(AF_INET, &at->v4.sin_addr, host, sizeof host);
+        snprintf(text, size, "%s:%u", host, ntohs(at->v4.sin_port));
         return true;
     }
-    if (at.any.sa_family == AF_INET6) {
-        if (IN6_IS_ADDR_LOOPBACK(&at.v6.sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&at.v6.sin6_addr))
+    if (at->any.sa_family == AF_INET6) {
+        if (IN6_IS_ADDR_LOOPBACK(&at->v6.sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr))
             return false;
-        inet_ntop(AF_INET6, &at.v6.sin6_addr, host, sizeof host);
-        snprintf(text, size, "[%s]:%u", host, ntohs(at.v6.sin6_port));
+        inet_ntop(AF_INET6, &at->v6.sin6_addr, host, sizeof host);
+        snprintf(text, size, "[%s]:%u", host, ntohs(at->v6.sin6_port));
         return true;
     }
     return false;
 }
 
-static void observe(struct cell *cell, const struct seccomp_notif *call, const struct policy_notice *notice)
+struct scout_question notify_question(const struct cell *cell)
 {
+    const struct seccomp_notif *call = cell->observed;
     bool send = call->data.nr == SYS_sendto;
-    char address[96], what[96];
-    if (!outside_address((pid_t)call->pid, call->data.args[send ? 4 : 1], call->data.args[send ? 5 : 2], address,
-                         sizeof address))
+    uint64_t length = call->data.args[send ? 5 : 2];
+    return (struct scout_question){.pid = (int32_t)call->pid,
+                                   .address = call->data.args[send ? 4 : 1],
+                                   .length = length < SCOUT_BYTES ? (uint32_t)length : SCOUT_BYTES};
+}
+
+void notify_observed(struct warden *warden, struct cell *cell, const struct scout_answer *answer)
+{
+    const struct seccomp_notif *call = cell->observed;
+    const struct policy_notice *notice = policy_find(call->data.nr, (const uint64_t *)call->data.args);
+    cell->observed_waits = false;
+    if (cell->listener.fd < 0)
         return;
+    union address at = {.bytes = {0}};
+    char address[80] = "unknown address", what[96];
+    if (answer->length > 0)
+        memcpy(at.bytes, answer->bytes, (size_t)answer->length);
     /* The process may have died and its pid may name another since: then this was not its address. */
     uint64_t id = call->id;
-    if (ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
-        return;
-    snprintf(what, sizeof what, "%s(%.64s)", notice->name, address);
-    record(cell, "network", what, notice->hint);
+    bool outside = answer->length <= 0 || outside_address(&at, address, sizeof address);
+    if (outside && notice && ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0) {
+        snprintf(what, sizeof what, "%s(%.64s)", notice->name, address);
+        record(cell, "network", what, notice->hint);
+    }
+    struct seccomp_notif_resp response = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
+    if (!cell->notify_paused)
+        loop_rearm(warden, &cell->listener, true);
 }
 
 static void answer(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
@@ -120,9 +133,11 @@ static void answer(struct warden *warden, struct cell *cell, const struct seccom
         cell_kill(warden, cell, ENDING_DENIED);
         return;
     } else if (notice->action == POLICY_OBSERVE) {
-        observe(cell, call, notice);
-        response.error = 0;
-        response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+        *cell->observed = *call;
+        cell->observed_waits = true;
+        loop_rearm(warden, &cell->listener, false);
+        scout_serve(warden);
+        return;
     } else {
         record(cell, "syscall", notice->name, notice->hint);
         response.error = -notice->refusal;
@@ -157,7 +172,7 @@ void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)
         loop_forget(warden, &cell->listener);
         return;
     }
-    for (int i = 0; i < ROUND_MAX && cell->listener.fd >= 0; i++) {
+    for (int i = 0; i < ROUND_MAX && cell->listener.fd >= 0 && !cell->observed_waits; i++) {
         if (!take_token(cell, clock_us())) {
             cell->notify_paused = true;
             loop_rearm(warden, &cell->listener, false);
@@ -170,7 +185,7 @@ void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)
             return;
         }
         answer(warden, cell, &call);
-        if (!loop_has_input(cell->listener.fd))
+        if (cell->listener.fd < 0 || !loop_has_input(cell->listener.fd))
             return;
     }
 }
@@ -179,6 +194,7 @@ void notify_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     if (cell->notify_paused && now_us >= cell->notify_refill_us + REFILL_US && cell->listener.fd >= 0) {
         cell->notify_paused = false;
-        loop_rearm(warden, &cell->listener, true);
+        if (!cell->observed_waits)
+            loop_rearm(warden, &cell->listener, true);
     }
 }

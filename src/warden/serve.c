@@ -83,12 +83,13 @@ int warden_serve(struct warden *warden)
     if (!warden->late_group)
         cell_prepare_spare(warden);
     loop_run(warden);
+    scout_close(warden);
     return 0;
 }
 
 int warden_entry(int socket)
 {
-    static struct warden warden = {.engine.fd = -1};
+    static struct warden warden = {.engine.fd = -1, .scout.watch.fd = -1};
     int null = open("/dev/null", O_RDWR);
     if (null < 0 || dup2(socket, WARDEN_SOCKET) < 0)
         return 1;

@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 #include "warden/cgroup.h"
 #include "warden/protocol.h"
+#include "warden/scout.h"
 #include "warden/verdict.h"
 
 struct warden;
@@ -61,17 +62,32 @@ struct cell {
     struct sample {
         uint64_t memory_bytes, processes, cpu_us;
     } sampled_peak; /* only without cgroup */
+    struct watch count; /* an exact count of its memory is being made by a process of its own */
+    pid_t count_pid;
+    uint64_t count_deadline_us;
     uint64_t rusage_user_us, rusage_system_us, rusage_peak_bytes;
     uint32_t hits;
     /* notifications: a bucket of answers, so that a flood costs the host little */
     unsigned notify_tokens;
     uint64_t notify_refill_us;
     bool notify_paused;
+    struct seccomp_notif *observed; /* a call that waits for the scout to read its address; allocated with the cell */
+    bool observed_waits;
     struct wire_denial denials[DENIALS_MAX];
     uint32_t denial_count, denials_dropped;
 };
 
+struct scout {
+    pid_t pid;
+    struct watch watch;
+    struct cell *cell; /* whose question it is working on */
+    uint64_t deadline_us;
+    pid_t lost[16];
+    unsigned lost_count;
+};
+
 struct warden {
+    struct scout scout;
     int epoll;
     struct watch engine;
     struct cell *cells;
@@ -144,13 +160,17 @@ int mount_sources_idmap(struct warden *warden, struct cell *cell, uint32_t *deta
 
 /* notify.c */
 void notify_ready(struct warden *warden, struct cell *cell, uint32_t events);
+/* The scout's part: what it is to read for the waiting call, and what came of it. */
+struct scout_question notify_question(const struct cell *cell);
+void notify_observed(struct warden *warden, struct cell *cell, const struct scout_answer *answer);
 void notify_tick(struct warden *warden, struct cell *cell, uint64_t now_us);
 
 /* account.c */
 void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills);
 uint64_t account_cpu_us(struct cell *cell);
 /* Disk quotas seen full; without cgroup also memory, processes and CPU time, summed from /proc. */
-void account_sample(struct cell *cell);
+void account_sample(struct warden *warden, struct cell *cell, uint64_t now_us);
+void account_close(struct warden *warden, struct cell *cell);
 void account_disk(struct cell *cell, struct usage *usage);
 
 #endif
