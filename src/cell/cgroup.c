@@ -5,10 +5,10 @@
 
 #include <unistd.h>
 
-int cgroup_join(const int files[CELL_CGROUP_FILES_MAX])
+int cgroup_join(const int *files, size_t count)
 {
-    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
-        if (files[i] >= 0 && write(files[i], "0", 1) != 1)
+    for (size_t i = 0; i < count; i++)
+        if (write(files[i], "0", 1) != 1)
             return -1;
     return 0;
 }

@@ -20,31 +20,26 @@ int identity_become(unsigned id, bool own_ids)
     return (int)syscall(SYS_setresuid, id, id, id);
 }
 
-static int clear_capabilities(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
-    return (int)syscall(SYS_capset, &header, none);
-}
-
-int identity_retire(void)
-{
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -1 : clear_capabilities();
-}
-
-int identity_drop_capabilities(void)
+int identity_lock(void)
 {
     if (MUTANT(CAPABILITIES))
         return 0;
     for (int cap = 0; cap <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
         if (prctl(PR_CAPBSET_DROP, cap) < 0 && cap <= 37)
             return -1; /* up to CAP_AUDIT_READ every supported kernel knows them */
-    if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-                                     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-                                     SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
-        return -1;
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    return clear_capabilities();
+    return prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                        SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                                        SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED);
+}
+
+int identity_drop_capabilities(void)
+{
+    if (MUTANT(CAPABILITIES))
+        return 0;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    return (int)syscall(SYS_capset, &header, none);
 }
 
 /* The session keyring is inherited across clone and exec: without its own, a program reads its caller's keys. A kernel

@@ -1,6 +1,7 @@
-/* Init: pid 1 of the cell. Prepares the namespaces, then holds them. It runs no user code, keeps nothing of a request
- * in its memory (the plan is not copied into it), cannot be traced, and leaves when the warden does. */
+/* Init: pid 1 of the cell. Makes the network, then holds the namespaces. It runs no user code, keeps nothing of a
+ * request in its memory (the plan is not copied into it), cannot be traced, and leaves when the warden does. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <sched.h>
@@ -40,66 +41,62 @@ static _Noreturn void hold(int lifeline)
     }
 }
 
-/* Waits for a message of the warden's; leaves when there is no warden any more. */
-static void hear(int report, void *message, size_t size, int *fds, size_t *fd_count)
+/* The network of the cell, made here while the program builds the root. */
+static void make_network(const struct init_setup *setup)
 {
-    size_t none = 0;
-    ssize_t n = fd_receive(report, message, size, fds, fds ? PLAN_MOUNT_MAX : 0, fd_count ? fd_count : &none);
-    if (n == 0)
-        _exit(0);
-    if (n != (ssize_t)size)
-        report_fail(report, STEP_ID_MAPS, 0);
+    if (!(setup->namespaces & CLONE_NEWNET))
+        return;
+    if (unshare(CLONE_NEWNET) < 0)
+        report_fail(setup->report, STEP_NETWORK, 0);
+    if (network_loopback_up() < 0)
+        report_fail(setup->report, STEP_LOOPBACK, 0);
+    if (network_bound_buffers(setup->proc, setup->tcp_buffer_bytes) < 0)
+        report_fail(setup->report, STEP_NETWORK_BUFFERS, 0);
 }
 
-_Noreturn void cell_init_main(const struct slot_setup *setup)
+/* Init cannot be looked into any more, so the program gets its late namespaces as descriptors. */
+static void open_gate(const struct init_setup *setup)
 {
-    int needed[3 + CELL_CGROUP_FILES_MAX] = {setup->report, setup->lifeline, setup->gate};
-    memcpy(needed + 3, setup->cgroup_files, sizeof setup->cgroup_files);
+    int namespaces[] = {openat(setup->proc, "self/ns/net", O_RDONLY | O_CLOEXEC),
+                        openat(setup->proc, "self/ns/cgroup", O_RDONLY | O_CLOEXEC)};
+    if (namespaces[0] < 0 || namespaces[1] < 0)
+        report_fail(setup->report, STEP_NETWORK, 1);
+    if (fd_send(setup->gate, "g", 1, namespaces, ARRAY_LEN(namespaces)) < 0)
+        _exit(1);
+}
+
+_Noreturn void cell_init_main(const struct init_setup *setup)
+{
+    const int needed[] = {setup->report, setup->lifeline, setup->gate, setup->proc};
     prctl(PR_SET_NAME, "cordon-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
         report_fail(setup->report, STEP_STDIO, 0);
-    if (cgroup_join(setup->cgroup_files) < 0)
-        report_fail(setup->report, STEP_CGROUP_JOIN, 0);
+    make_network(setup);
+    if (setup->namespaces & CLONE_NEWUTS && (sethostname("cordon", 6) < 0 || setdomainname("", 0) < 0))
+        report_fail(setup->report, STEP_HOSTNAME, 0);
+    identity_new_keyring();
 
-    char go;
-    hear(setup->report, &go, sizeof go, NULL, NULL);
+    wait_for_byte(setup->report);
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(setup->report, STEP_IDENTITY, 0);
     /* Again, for an id change clears it; the lifeline covers a warden that died in between. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    identity_new_keyring();
-
-    struct cell_report report = {.kind = REPORT_PREPARED};
-    if (!MUTANT(CGROUPNS) && unshare(CLONE_NEWCGROUP) == 0)
-        report.controls |= CONTROL_BIT(CONTROL_CGROUPNS);
-    if (setup->namespaces & CLONE_NEWNET && network_loopback_up() < 0)
-        report_fail(setup->report, STEP_LOOPBACK, 0);
-    if (setup->namespaces & CLONE_NEWUTS && (sethostname("cordon", 6) < 0 || setdomainname("", 0) < 0))
-        report_fail(setup->report, STEP_HOSTNAME, 0);
-
-    enum cell_step step;
-    uint32_t detail = 0;
-    int root_fd = root_begin(setup, &step);
-    if (root_fd < 0)
-        report_fail(setup->report, step, 0);
-    struct slot_order order;
-    int mount_fds[PLAN_MOUNT_MAX];
-    size_t mount_fd_count = 0;
-    hear(setup->report, &order, sizeof order, mount_fds, &mount_fd_count);
-    int work = root_finish(setup, &order, root_fd, mount_fds, (uint32_t)mount_fd_count, &step, &detail);
-    if (work < 0)
-        report_fail(setup->report, step, detail);
+    int none[PLAN_MOUNT_MAX];
+    size_t none_count;
+    wait_to_join(setup->report, none, &none_count);
+    if (!MUTANT(CGROUPNS))
+        unshare(CLONE_NEWCGROUP); /* the program tells whether it found one */
 
     if (prctl(PR_SET_DUMPABLE, MUTANT(INIT_HIDDEN) ? 1 : 0) < 0)
         report_fail(setup->report, STEP_IDENTITY, 1);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */
-    if (report_send(setup->report, &report, work) < 0 || write(setup->gate, "g", 1) != 1)
-        _exit(1);
+    open_gate(setup);
     /* The program must find nothing to reopen in /proc/1/fd even if init could be looked into. */
     descriptors_keep(&setup->lifeline, 1);
-    identity_retire();
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    identity_drop_capabilities();
     lock_down();
     hold(setup->lifeline);
 }

@@ -76,7 +76,7 @@ int landlock_apply(const struct program_setup *setup, bool *enforced)
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (allow(ruleset, rules[i].path, rules[i].access, handled) < 0)
             return -1;
-    for (uint32_t i = 0; i < setup->mount_count; i++)
+    for (size_t i = 0; i < setup->plan->mount_count; i++)
         if (setup->mounts[i].writable && allow(ruleset, setup->mounts[i].destination, everything, handled) < 0)
             return -1;
     if (sys_landlock_restrict_self(ruleset) < 0)

@@ -1,5 +1,5 @@
-/* The program's process, from clone to user code: enter the cell, give up every right, run. The order matters: what
- * needs a capability comes before the capabilities go, and the system call filter comes last. */
+/* The program's process, from clone to user code: enter the cell, build its root, give up every right, run. The order
+ * matters: what needs a capability comes before the capabilities go, and the system call filter comes last. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -25,26 +25,18 @@ static void volunteer_for_oom(void)
         (void)!write(fd, "500", 3);
 }
 
-static int enter(int init_pidfd, uint32_t of_cell)
+/* Network and cgroup namespaces are init's to make; they come through the gate when they stand. */
+static int enter_late(int gate, uint32_t namespaces, uint32_t *controls)
 {
-    int namespaces = (int)(of_cell & ~(uint32_t)CLONE_NEWPID); /* the clone itself entered that one */
-    if (!MUTANT(CGROUPNS))
-        namespaces |= CLONE_NEWCGROUP;
-    if (setns(init_pidfd, namespaces) == 0)
-        return 0;
-    return setns(init_pidfd, namespaces & ~CLONE_NEWCGROUP);
-}
-
-/* Init's word, straight from it, that everything stands. */
-static void wait_for_init(int gate)
-{
-    char go;
-    ssize_t n;
-    do
-        n = read(gate, &go, 1);
-    while (n < 0 && errno == EINTR);
-    if (n != 1)
-        _exit(0);
+    int fds[2];
+    wait_at_gate(gate, fds);
+    if (namespaces & CLONE_NEWNET && setns(fds[0], CLONE_NEWNET) < 0)
+        return -1;
+    if (!MUTANT(CGROUPNS) && setns(fds[1], CLONE_NEWCGROUP) == 0)
+        *controls |= CONTROL_BIT(CONTROL_CGROUPNS);
+    close(fds[0]);
+    close(fds[1]);
+    return 0;
 }
 
 /* The warden was started with default signals and changed only this one. */
@@ -84,6 +76,65 @@ static int connect_stdio(const int stdio[4], int *kept[], unsigned kept_count)
     return 0;
 }
 
+/* The file tree: begun at once, finished when the control group that its contents are charged to stands. */
+static void make_root(const struct program_setup *setup, int report)
+{
+    enum cell_step step;
+    uint32_t detail = 0;
+    int mount_fds[PLAN_MOUNT_MAX];
+    size_t mount_fd_count = 0;
+    int root_fd = root_begin(&step);
+    if (root_fd < 0)
+        report_fail(report, step, 0);
+    wait_to_join(report, mount_fds, &mount_fd_count);
+    auto_close int work = root_finish(setup, root_fd, mount_fds, mount_fd_count, &step, &detail);
+    close(root_fd);
+    if (work < 0)
+        report_fail(report, step, detail);
+    const struct cell_report prepared = {.kind = REPORT_PREPARED};
+    if (report_send(report, &prepared, work) < 0)
+        _exit(127);
+}
+
+/* From the root of the cell's user namespace, with every right there, to its user without any. */
+static void give_up_rights(const struct program_setup *setup, int report, uint32_t *controls)
+{
+    if (identity_lock() < 0)
+        report_fail(report, STEP_CAPABILITIES, 0);
+    if (identity_become(CELL_UID, setup->own_ids) < 0)
+        report_fail(report, STEP_IDENTITY, 1);
+    if (identity_drop_capabilities() < 0)
+        report_fail(report, STEP_CAPABILITIES, 1);
+    *controls |= CONTROL_BIT(CONTROL_CAPABILITIES);
+    if (MUTANT(NO_NEW_PRIVS))
+        return;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        report_fail(report, STEP_NO_NEW_PRIVS, 0);
+    *controls |= CONTROL_BIT(CONTROL_NO_NEW_PRIVS);
+}
+
+/* What remains reachable is fenced a second time, and the filter comes last. Sends the READY record. */
+static void restrict_and_report(const struct program_setup *setup, int report, struct cell_report *ready)
+{
+    bool landlocked = false;
+    if (landlock_apply(setup, &landlocked) < 0)
+        report_fail(report, STEP_LANDLOCK, 0);
+    if (landlocked)
+        ready->controls |= CONTROL_BIT(CONTROL_LANDLOCK);
+    int listener = -1;
+    if (seccomp_apply(&listener) < 0)
+        report_fail(report, STEP_SECCOMP, 0);
+    if (!MUTANT(SECCOMP))
+        ready->controls |= CONTROL_BIT(CONTROL_SECCOMP);
+    if (listener >= 0)
+        ready->controls |= CONTROL_BIT(CONTROL_DENIAL_REPORTS);
+    ready->now_us = clock_us();
+    if (report_send(report, ready, listener) < 0)
+        _exit(127);
+    if (listener >= 0)
+        close(listener); /* whoever holds it could answer its own calls */
+}
+
 _Noreturn void cell_program_main(const struct program_setup *setup)
 {
     const struct plan *plan = setup->plan;
@@ -92,14 +143,11 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     struct cell_report ready = {.kind = REPORT_READY};
     uint32_t detail = 0;
 
-    int needed[7 + CELL_CGROUP_FILES_MAX] = {report, init_pidfd, gate};
+    int needed[7] = {report, init_pidfd, gate};
     memcpy(needed + 3, setup->stdio, sizeof setup->stdio);
-    memcpy(needed + 7, setup->cgroup_files, sizeof setup->cgroup_files);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!MUTANT(CLOSE_FDS) && descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
         report_fail(report, STEP_STDIO, 1);
-    if (cgroup_join(setup->cgroup_files) < 0)
-        report_fail(report, STEP_CGROUP_JOIN, 0);
     volunteer_for_oom();
     identity_new_keyring();
     setsid();
@@ -107,24 +155,17 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     personality(PER_LINUX);
     if (connect_stdio(setup->stdio, kept, ARRAY_LEN(kept)) < 0)
         report_fail(report, STEP_STDIO, 0);
-    wait_for_init(gate);
-    if (enter(init_pidfd, setup->namespaces) < 0)
+
+    /* The clone itself entered the pid namespace. */
+    if (setns(init_pidfd, (int)(setup->namespaces & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS))) < 0)
         report_fail(report, STEP_ENTER, 0);
-
-    /* securebits keep the capabilities across the id change, so that they are dropped by one explicit call. */
-    if (!MUTANT(CAPABILITIES) && prctl(PR_SET_KEEPCAPS, 1) < 0)
-        report_fail(report, STEP_CAPABILITIES, 0);
-    if (identity_become(CELL_UID, setup->own_ids) < 0)
+    if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);
-    if (identity_drop_capabilities() < 0)
-        report_fail(report, STEP_CAPABILITIES, 1);
-    ready.controls |= CONTROL_BIT(CONTROL_CAPABILITIES);
-    if (!MUTANT(NO_NEW_PRIVS)) {
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-            report_fail(report, STEP_NO_NEW_PRIVS, 0);
-        ready.controls |= CONTROL_BIT(CONTROL_NO_NEW_PRIVS);
-    }
+    make_root(setup, report);
+    if (enter_late(gate, setup->namespaces, &ready.controls) < 0)
+        report_fail(report, STEP_ENTER, 1);
 
+    give_up_rights(setup, report, &ready.controls);
     umask(022);
     if (files_write(plan, &detail) < 0)
         report_fail(report, STEP_FILES, detail);
@@ -133,25 +174,7 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     /* Not before: the disk's quota, not a signal for a file too long, tells of program files that do not fit. */
     if (rlimits_apply(setup) < 0)
         report_fail(report, STEP_RLIMITS, 0);
-
-    bool landlocked = false;
-    if (landlock_apply(setup, &landlocked) < 0)
-        report_fail(report, STEP_LANDLOCK, 0);
-    if (landlocked)
-        ready.controls |= CONTROL_BIT(CONTROL_LANDLOCK);
-
-    int listener = -1;
-    if (seccomp_apply(&listener) < 0)
-        report_fail(report, STEP_SECCOMP, 0);
-    if (!MUTANT(SECCOMP))
-        ready.controls |= CONTROL_BIT(CONTROL_SECCOMP);
-    if (listener >= 0)
-        ready.controls |= CONTROL_BIT(CONTROL_DENIAL_REPORTS);
-    ready.now_us = clock_us();
-    if (report_send(report, &ready, listener) < 0)
-        _exit(127);
-    if (listener >= 0)
-        close(listener); /* whoever holds it could answer its own calls */
+    restrict_and_report(setup, report, &ready);
 
     for (char *const *path = plan->candidates; *path; path++) {
         execve(*path, plan->argv, MUTANT(ENVIRONMENT) ? environ : plan->envp);

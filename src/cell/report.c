@@ -17,7 +17,7 @@ static const struct {
     [STEP_ID_MAPS] = {"wait for the id maps", CONTROL_USERNS},
     [STEP_IDENTITY] = {"change user and group", CONTROL_USERNS},
     [STEP_KEYRING] = {"start a session keyring", CONTROL_USERNS},
-    [STEP_CGROUP_NAMESPACE] = {"create the cgroup namespace", CONTROL_CGROUPNS},
+    [STEP_NETWORK] = {"create the network namespace", CONTROL_NETNS},
     [STEP_LOOPBACK] = {"bring the loopback interface up", CONTROL_NETNS},
     [STEP_NETWORK_BUFFERS] = {"bound the socket buffers", CONTROL_NETNS},
     [STEP_HOSTNAME] = {"set the host name", CONTROL_UTSNS},

@@ -16,7 +16,7 @@ enum cell_step {
     STEP_ID_MAPS,
     STEP_IDENTITY,
     STEP_KEYRING,
-    STEP_CGROUP_NAMESPACE,
+    STEP_NETWORK,
     STEP_LOOPBACK,
     STEP_NETWORK_BUFFERS,
     STEP_HOSTNAME,
@@ -45,7 +45,7 @@ enum cell_step {
 
 enum report_kind {
     REPORT_FAILED,   /* step, error, detail (which item of a list) */
-    REPORT_PREPARED, /* from init: namespaces and mounts stand; carries the work directory's descriptor */
+    REPORT_PREPARED, /* from the program: the root stands; carries the work directory's descriptor */
     REPORT_READY     /* from the program: restrictions are in force; carries the listener if there is one */
 };
 

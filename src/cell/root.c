@@ -1,5 +1,5 @@
 /* What the program sees: a tmpfs root with the system's files read-only, a curated /etc, a few devices, its own /proc,
- * and one bounded tmpfs behind /work, /tmp and /dev/shm. Called by init while it still has its capabilities. */
+ * and one bounded tmpfs behind /work, /tmp and /dev/shm. Built by the program while it is still the cell's root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -176,13 +176,14 @@ static int place_store(int root_fd, int store)
 
 /* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached
  * mounts; there it is attached whole for a moment, at the price of an unmount, which waits for the whole machine. */
-static int make_store(int root_fd, const struct slot_order *order)
+static int make_store(int root_fd, const int64_t *limit)
 {
     char size[24], inodes[24];
-    const char *const options[][2] = {{"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : order->disk_bytes, size)},
-                                      {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : order->inodes + 4, inodes)},
-                                      {"mode", "0755"},
-                                      {NULL, NULL}};
+    const char *const options[][2] = {
+        {"size", decimal(MUTANT(DISK) ? INT64_C(1) << 30 : limit[LIMIT_DISK_BYTES], size)},
+        {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : limit[LIMIT_INODES] + 4, inodes)},
+        {"mode", "0755"},
+        {NULL, NULL}};
     auto_close int store = mounts_new("tmpfs", options, NO_SETUID);
     if (store < 0)
         return -1;
@@ -312,7 +313,7 @@ static int enter_root(int root_fd)
     return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-int root_begin(const struct slot_setup *setup, enum cell_step *step)
+int root_begin(enum cell_step *step)
 {
     static const char *const options[][2] = {{"size", "1m"}, {"nr_inodes", "1024"}, {"mode", "0755"}, {NULL, NULL}};
     umask(0);
@@ -336,32 +337,27 @@ int root_begin(const struct slot_setup *setup, enum cell_step *step)
     *step = STEP_PROC;
     if (make_proc(root_fd) < 0)
         return -1;
-    *step = STEP_NETWORK_BUFFERS;
-    if (setup->namespaces & CLONE_NEWNET) {
-        auto_close int proc = openat(root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (proc < 0 || network_bound_buffers(proc, setup->tcp_buffer_bytes) < 0)
-            return -1;
-    }
     *step = STEP_PROC_MASKS;
     if (hide_in_proc(root_fd) < 0)
         return -1;
     return take_fd(&root_fd);
 }
 
-int root_finish(const struct slot_setup *setup, const struct slot_order *order, int root_fd, const int *mount_fds,
-                uint32_t mount_fd_count, enum cell_step *step, uint32_t *detail)
+int root_finish(const struct program_setup *setup, int root_fd, const int *mount_fds, size_t mount_fd_count,
+                enum cell_step *step, uint32_t *detail)
 {
+    const struct plan *plan = setup->plan;
     *step = STEP_ETC;
-    for (uint32_t at = 0; at < order->etc_length; at += (uint32_t)strlen(order->etc + at) + 1)
-        if (show_entry(root_fd, "/etc/", "etc/", order->etc + at) < 0)
+    for (char *const *name = plan->etc; *name; name++)
+        if (show_entry(root_fd, "/etc/", "etc/", *name) < 0)
             return -1;
     *step = STEP_STORE;
-    auto_close int work = make_store(root_fd, order);
+    auto_close int work = make_store(root_fd, plan->limit);
     if (work < 0)
         return -1;
     *step = STEP_REQUEST_MOUNT;
-    for (uint32_t i = 0, next = 0; i < setup->mount_count; i++) {
-        *detail = i;
+    for (size_t i = 0, next = 0; i < plan->mount_count; i++) {
+        *detail = (uint32_t)i;
         int detached = setup->mounts[i].source || next >= mount_fd_count ? -1 : mount_fds[next++];
         if (place_mount(root_fd, &setup->mounts[i], detached) < 0)
             return -1;

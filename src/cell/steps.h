@@ -9,14 +9,14 @@
 int descriptors_keep(const int *fds, unsigned count);
 
 /* cgroup.c */
-int cgroup_join(const int files[CELL_CGROUP_FILES_MAX]);
+int cgroup_join(const int *files, size_t count);
 
 /* identity.c */
 int identity_become(unsigned id, bool own_ids);
-/* For the program: every set, the bounding one too, and locked. */
+/* Bounding set and securebits, while there is still the right to; ids may change afterwards without losing any. */
+int identity_lock(void);
+/* Every capability that is left. */
 int identity_drop_capabilities(void);
-/* For init, which executes nothing more: what it holds, and no way to gain any. */
-int identity_retire(void);
 int identity_new_keyring(void);
 
 /* network.c */
@@ -30,11 +30,16 @@ int mounts_clone(int dir_fd, const char *path, bool recursive);
 int mounts_restrict(int mount_fd, uint64_t attributes, bool recursive);
 int mounts_attach(int mount_fd, int dir_fd, const char *path);
 
-/* root.c: what the program sees. What needs no request first; then the rest, up to the entry into the new root, which
- * returns the work directory's descriptor. On failure `*step` and `*detail` tell where. */
-int root_begin(const struct slot_setup *setup, enum cell_step *step);
-int root_finish(const struct slot_setup *setup, const struct slot_order *order, int root_fd, const int *mount_fds,
-                uint32_t mount_fd_count, enum cell_step *step, uint32_t *detail);
+/* root.c: what the program sees. What needs neither the request nor its group first; then the rest, up to the entry
+ * into the new root, which returns the work directory's descriptor. On failure `*step` and `*detail` tell where. */
+int root_begin(enum cell_step *step);
+int root_finish(const struct program_setup *setup, int root_fd, const int *mount_fds, size_t mount_fd_count,
+                enum cell_step *step, uint32_t *detail);
+
+/* wait.c: messages to a child; each leaves the process when there is no warden any more. */
+void wait_for_byte(int fd);
+void wait_at_gate(int gate, int namespaces[2]);
+void wait_to_join(int report, int *mount_fds, size_t *mount_fd_count);
 
 /* rlimits.c */
 int rlimits_apply(const struct program_setup *setup);

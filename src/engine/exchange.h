@@ -31,7 +31,7 @@ struct exchange_input {
 struct exchange {
     enum exchange_state state;
     struct cordon_engine *engine; /* borrowed */
-    int epoll; /* borrowed from the run */
+    int epoll;                    /* borrowed from the run */
     int talk;
     struct exchange_stream {
         int fd;

@@ -66,10 +66,6 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
 {
     if (cell->phase == PHASE_ENDED)
         return;
-    if (warden->spare == cell) {
-        warden->spare = NULL;
-        warden->no_spares = true;
-    }
     enum control control = cell_step_control(step);
     if (step == STEP_CLONE) {
         int refused_error = error;
@@ -158,11 +154,11 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
     if (cell->phase < PHASE_RUNNING) {
         /* Init's failure makes the program leave too, and is the one to tell. */
-        if (cell->phase == PHASE_PREPARING && cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
+        if (cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
             on_init_talk(warden, cell, EPOLLIN);
         /* Its record, if it managed to send one, says more than its death. A successful exec closes the socket before
          * the program can exit, so end of file alone means that user code ran. */
-        for (int i = 0; i < 2 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0; i++)
+        for (int i = 0; i < 3 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0; i++)
             on_program_talk(warden, cell, EPOLLIN);
         if (cell->phase < PHASE_RUNNING) {
             cell_fail(warden, cell, STEP_EXEC, 0, info.si_code == CLD_EXITED ? ECHILD : EINTR,
@@ -186,11 +182,11 @@ static void on_init_exit(struct warden *warden, struct cell *cell, uint32_t even
     siginfo_t info = {0};
     if (waitid(P_PIDFD, (id_t)cell->init.fd, &info, WEXITED | __WALL | WNOHANG) < 0 || info.si_pid == 0)
         return;
-    if (cell->phase == PHASE_PREPARING)
+    if (cell->phase == PHASE_STARTING && cell->init_talk.fd >= 0)
         on_init_talk(warden, cell, EPOLLIN);
     loop_forget(warden, &cell->init);
     hurry(cell);
-    if (cell->phase == PHASE_PREPARING || cell->phase == PHASE_STARTING)
+    if (cell->phase == PHASE_STARTING)
         cell_fail(warden, cell, STEP_CLONE, 0, ECHILD, "the cell's init ended early");
     else if (cell->phase == PHASE_RUNNING && cell->program.fd >= 0)
         /* The kernel took init for memory, or the host's administrator killed it: everything in the cell dies now. */
@@ -244,9 +240,6 @@ static void start_running(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->talk);
     struct event_started event = {.type = EVENT_STARTED};
     fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
-    /* An engine that gets a second order will get a third. */
-    if (warden->orders > 1)
-        cell_prepare_spare(warden);
 }
 
 static bool required_missing(struct cell *cell, enum control *missing)
@@ -285,6 +278,10 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
         return;
     }
+    if (report.kind == REPORT_PREPARED) {
+        cell->work_fd = fd_count ? fd : -1;
+        return;
+    }
     cell->program_ready = true;
     cell->started_us = report.now_us;
     cell->controls |= report.controls;
@@ -300,27 +297,16 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
     }
 }
 
+/* Init has only failures to tell. */
 static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
     struct cell_report report;
-    int fd = -1;
     size_t fd_count = 0;
-    ssize_t n = fd_receive(cell->init_talk.fd, &report, sizeof report, &fd, 1, &fd_count);
-    if (n != sizeof report || cell->phase != PHASE_PREPARING) {
-        loop_forget(warden, &cell->init_talk);
-        if (fd_count)
-            close(fd);
-        return;
-    }
-    if (report.kind == REPORT_FAILED) {
-        cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
-        return;
-    }
-    cell->controls |= report.controls;
-    cell->work_fd = fd_count ? fd : -1;
+    ssize_t n = fd_receive(cell->init_talk.fd, &report, sizeof report, NULL, 0, &fd_count);
     loop_forget(warden, &cell->init_talk);
-    cell->phase = PHASE_STARTING;
+    if (n == sizeof report && report.kind == REPORT_FAILED)
+        cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
 }
 
 static void free_cell(struct warden *warden, struct cell *cell)
@@ -338,7 +324,6 @@ static void free_cell(struct warden *warden, struct cell *cell)
     for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {
         cleanup_close(&cell->mount_fds[i]);
         free((char *)cell->mounts[i].source);
-        free((char *)cell->mounts[i].destination);
     }
     cgroup_close(&cell->cgroup);
     plan_unmap(&cell->plan);

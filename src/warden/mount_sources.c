@@ -30,11 +30,9 @@ int mount_sources_resolve(struct warden *warden, struct cell *cell, const int *f
             return -1;
         *mount = (struct cell_mount){.device = st.st_dev,
                                      .inode = st.st_ino,
-                                     .destination = strdup(cell->plan.mounts[i].destination),
+                                     .destination = cell->plan.mounts[i].destination,
                                      .writable = cell->plan.mounts[i].writable,
                                      .directory = S_ISDIR(st.st_mode)};
-        if (!mount->destination)
-            return -1;
         if (!warden->rootless)
             continue;
         char link[48], path[4096];

@@ -1,6 +1,6 @@
-/* The scout: a process beside the warden that looks into programs' memory for it. Reading another process's memory waits
- * for a lock that the process itself may hold for as long as it likes; the warden, which keeps everybody's deadlines, must
- * never wait for a program. A scout that does not come back in time is replaced. */
+/* The scout: a process beside the warden that looks into programs' memory for it. Reading another process's memory
+ * waits for a lock that the process itself may hold for as long as it likes; the warden, which keeps everybody's
+ * deadlines, must never wait for a program. A scout that does not come back in time is replaced. */
 #ifndef WARDEN_SCOUT_H
 #define WARDEN_SCOUT_H
 

@@ -68,10 +68,11 @@ static int set_up(struct warden *warden)
     cpu_set_t processors;
     warden->processors = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
     warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    warden->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     warden->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!warden->late_group)
         cgroup_root_find(&warden->cgroups);
-    if (warden->epoll < 0 || warden->own_pid_ns < 0)
+    if (warden->epoll < 0 || warden->own_pid_ns < 0 || warden->proc < 0)
         return -1;
     return loop_watch(warden, &warden->engine, WARDEN_SOCKET, NULL, on_engine);
 }
@@ -80,8 +81,6 @@ int warden_serve(struct warden *warden)
 {
     if (set_up(warden) < 0)
         return 1;
-    if (!warden->late_group)
-        cell_prepare_spare(warden);
     loop_run(warden);
     scout_close(warden);
     return 0;

@@ -70,29 +70,27 @@ static void set_namespace_controls(struct cell *cell)
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1, lifeline_read = -1;
-    int lifeline[2], gate[2];
+    int lifeline[2];
     *step = STEP_CLONE;
     if (talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
         return -1;
     lifeline_read = lifeline[0];
     cell->lifeline = lifeline[1];
-    if (pipe2(gate, O_CLOEXEC) < 0)
+    auto_close int gate = -1;
+    if (talk_pair(&cell->gate, &gate) < 0)
         return -1;
-    auto_close int gate_write = gate[1];
-    cell->gate = gate[0];
 
-    struct slot_setup setup = {.report = theirs,
+    struct init_setup setup = {.report = theirs,
                                .lifeline = lifeline_read,
-                               .gate = gate_write,
+                               .gate = gate,
+                               .proc = warden->proc,
                                .own_ids = !warden->rootless,
                                .namespaces = cell->namespaces,
-                               .mounts = cell->mounts,
-                               .mount_count = (uint32_t)cell->plan.mount_count,
                                .tcp_buffer_bytes = 128 << 10};
-    memcpy(setup.cgroup_files, cell->cgroup.join_files, sizeof setup.cgroup_files);
-
     int pidfd = -1;
-    struct clone_args args = {.flags = cell->namespaces | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd};
+    /* The network, the dearest of them, is made by init itself while the program builds the root. */
+    struct clone_args args = {.flags = (cell->namespaces & ~(uint64_t)CLONE_NEWNET) | CLONE_PIDFD,
+                              .pidfd = (uint64_t)(uintptr_t)&pidfd};
     into_cgroup(cell, &args);
     pid_t pid = sys_clone3(&args, sizeof args);
     if (pid < 0)
@@ -111,26 +109,23 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);
 }
 
-int spawn_order(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
+int spawn_join(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
 {
     *step = STEP_REQUEST_MOUNT;
     if (mount_sources_idmap(warden, cell, detail) < 0)
         return -1;
-    *step = STEP_ETC;
-    struct slot_order order = {.disk_bytes = cell->plan.limit[LIMIT_DISK_BYTES],
-                               .inodes = cell->plan.limit[LIMIT_INODES]};
-    for (char **name = cell->plan.etc; *name; name++) {
-        size_t length = strlen(*name) + 1;
-        if (length > sizeof order.etc - order.etc_length) {
-            errno = E2BIG;
-            return -1;
-        }
-        memcpy(order.etc + order.etc_length, *name, length);
-        order.etc_length += (uint32_t)length;
+    *step = STEP_CGROUP_JOIN;
+    int fds[CELL_CGROUP_FILES_MAX + PLAN_MOUNT_MAX];
+    struct join_message message = {0};
+    while (message.cgroup_files < CELL_CGROUP_FILES_MAX && cell->cgroup.join_files[message.cgroup_files] >= 0) {
+        fds[message.cgroup_files] = cell->cgroup.join_files[message.cgroup_files];
+        message.cgroup_files++;
     }
-    *step = STEP_ROOT;
-    return fd_send(cell->init_talk.fd, &order, sizeof order, cell->mount_fds,
-                   warden->rootless ? 0 : cell->plan.mount_count);
+    size_t detached = warden->rootless ? 0 : cell->plan.mount_count;
+    memcpy(fds + message.cgroup_files, cell->mount_fds, detached * sizeof *fds);
+    if (fd_send(cell->init_talk.fd, &message, sizeof message, fds, message.cgroup_files) < 0)
+        return -1;
+    return fd_send(cell->talk.fd, &message, sizeof message, fds, message.cgroup_files + detached);
 }
 
 static pid_t clone_program(const struct cell *cell, const struct program_setup *setup, uint64_t flags)
@@ -187,13 +182,10 @@ int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step
                                   .init_pidfd = cell->init.fd,
                                   .gate = cell->gate,
                                   .own_ids = !warden->rootless,
-                                  .group_limits = cell->cgroup.kind != CGROUP_NONE,
+                                  .group_limits = warden->cgroups.kind != CGROUP_NONE,
                                   .namespaces = cell->namespaces,
-                                  .optional = cell->plan.optional,
                                   .plan = &cell->plan,
-                                  .mounts = cell->mounts,
-                                  .mount_count = (uint32_t)cell->plan.mount_count};
-    memcpy(setup.cgroup_files, cell->cgroup.join_files, sizeof setup.cgroup_files);
+                                  .mounts = cell->mounts};
     memcpy(setup.stdio, cell->stdio, sizeof setup.stdio);
 
     /* Only this child may have a copy of the plan; see cell_order(). */

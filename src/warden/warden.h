@@ -1,9 +1,9 @@
 /* The warden: the only process that makes cells. Single-threaded; makes, watches, kills, accounts, gives verdicts. It
  * never reads what a program prints, and never opens a path that a program could have made.
  *
- * Life of a cell:  order → cgroup, init cloned → id maps, go to init; program cloned, waits → PREPARED from init, which
- * lets the program in → READY (restrictions in force) → exec → running → ended (verdict sent) → both reaped, cgroup
- * removed → gone. */
+ * Life of a cell:  order → init cloned, id maps; program cloned; control group made and limited, both told to join it →
+ * init makes the network and lets the program go on, the program builds the root (PREPARED) and gives up its rights
+ * (READY: restrictions are in force) → exec → running → ended (verdict sent) → both reaped, group removed → gone. */
 #ifndef WARDEN_WARDEN_H
 #define WARDEN_WARDEN_H
 
@@ -29,10 +29,9 @@ struct watch {
     struct cell *cell;
 };
 
-enum cell_phase { PHASE_PREPARING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDED };
+enum cell_phase { PHASE_STARTING, PHASE_RUNNING, PHASE_ENDED };
 
 struct cell {
-    int cgroup_error; /* why it has none */
     struct cell *next, **link;
     enum cell_phase phase;
     struct plan plan;
@@ -48,7 +47,7 @@ struct cell {
     struct watch oom;       /* v1 eventfd, v2 memory.events */
     pid_t init_pid, program_pid;
     int lifeline; /* write end; init has the other */
-    int gate;     /* read end for the program; init writes when everything stands */
+    int gate;     /* read end for the program; init writes when the network stands */
     int work_fd;
     struct cgroup cgroup;
     uint32_t namespaces;
@@ -61,7 +60,7 @@ struct cell {
     uint64_t wall_deadline_us, next_check_us, retry_us;
     struct sample {
         uint64_t memory_bytes, processes, cpu_us;
-    } sampled_peak; /* only without cgroup */
+    } sampled_peak;     /* only without cgroup */
     struct watch count; /* an exact count of its memory is being made by a process of its own */
     pid_t count_pid;
     uint64_t count_deadline_us;
@@ -91,9 +90,6 @@ struct warden {
     int epoll;
     struct watch engine;
     struct cell *cells;
-    struct cell *spare; /* prepared ahead: namespaces and mounts stand, no request yet */
-    bool no_spares;     /* preparing one failed; the next order will say why */
-    unsigned orders;
     struct cgroup_root cgroups;
     bool rootless; /* one id only: the caller's own */
     bool leaving;
@@ -101,6 +97,7 @@ struct warden {
     uid_t uid;       /* the caller's, as the host knows it */
     gid_t gid;
     int own_pid_ns;
+    int proc; /* /proc, for the settings of new networks */
     unsigned next_number;
     long processors;
     /* Set when the warden itself cannot work: every order is answered with it. */
@@ -122,9 +119,6 @@ void loop_run(struct warden *warden);
 
 /* order.c */
 void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
-/* Prepares one cell ahead of any order, if that works here. */
-void cell_prepare_spare(struct warden *warden);
-
 /* cell.c */
 /* In the warden's list, every watch with its handler but no descriptor; NULL without memory. */
 struct cell *cell_new(struct warden *warden);
@@ -139,9 +133,9 @@ void cell_collect(struct warden *warden);
 
 /* spawn.c: 0, or -1 with errno */
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);
-/* Tells init what the request needs of it. */
-int spawn_order(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail);
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step);
+/* Tells both to join the cell's group; the program gets the request's mounts with it. */
+int spawn_join(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail);
 /* The namespace the kernel refuses, tried one at a time; CONTROL_NONE when all can be had. */
 enum control spawn_find_refused(uint32_t namespaces, int *error);
 

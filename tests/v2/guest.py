@@ -43,6 +43,11 @@ def processes():
     return found
 
 
+def parent(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
+
+
 def groups():
     """Cordon's own control groups."""
     expect(os.path.exists("/sys/fs/cgroup/cgroup.procs"), "no cgroup v2 here")
@@ -156,9 +161,9 @@ def kill_in_mid_run(victim):
         if victim == "cordon":
             caller.kill()
         else:
-            wardens = [pid for pid, line in new().items() if line.split()[0].endswith("cordon-warden")]
-            expect(wardens, new())
-            os.kill(min(wardens), signal.SIGKILL)
+            wardens = [pid for pid in new() if parent(pid) == caller.pid]
+            expect(len(wardens) == 1, new())
+            os.kill(wardens[0], signal.SIGKILL)
         caller.wait(10)
         expect(wait_until(lambda: not new(), 3), new())
     finally:
