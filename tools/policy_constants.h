@@ -22,6 +22,7 @@
 
 #define SOCK_TYPE_MASK 0xfU /* linux/net.h, not exported: the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
 #define PER_QUERY      0xffffffffU
+#define INIT_PID       1U
 #define O_TMPFILE_BIT  (O_TMPFILE & ~O_DIRECTORY)
 
 /* clang-format off */
@@ -58,6 +59,12 @@ static const struct constant {
     NAMED(IPPROTO_TCP),
     NAMED(IPPROTO_UDP),
     NAMED(NETLINK_ROUTE),
+    NAMED(F_SETLEASE),
+    NAMED(INIT_PID),
+    NAMED(SO_ATTACH_BPF),
+    NAMED(SO_ATTACH_FILTER),
+    NAMED(SO_ATTACH_REUSEPORT_CBPF),
+    NAMED(SO_ATTACH_REUSEPORT_EBPF),
     NAMED(SOL_SOCKET),
     NAMED(SO_RCVBUF),
     NAMED(SO_RCVBUFFORCE),

@@ -48,5 +48,5 @@ int mounts_restrict(int mount_fd, uint64_t attributes, bool recursive)
 
 int mounts_attach(int mount_fd, int dir_fd, const char *path)
 {
-    return move_mount(mount_fd, "", dir_fd, path, MOVE_MOUNT_F_EMPTY_PATH);
+    return move_mount(mount_fd, "", dir_fd, path, MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
 }

@@ -55,7 +55,15 @@ static const struct {
 static const char *const proc_hidden[] = {"kcore",       "keys",          "key-users", "timer_list",
                                           "sched_debug", "latency_stats", "kallsyms",  "sysrq-trigger",
                                           "cmdline",     "config.gz",     "modules"};
-static const char *const proc_read_only[] = {"sys", "fs", "irq", "bus"};
+static const char *const proc_read_only[] = {"sys", "fs", "irq", "bus", "pressure"};
+
+/* Objects that are counted for the owner of the user namespace, the host's root among them, whoever makes them. */
+static const struct {
+    const char *file, *most;
+} user_limits[] = {
+    {"sys/user/max_inotify_instances", "32"}, {"sys/user/max_inotify_watches", "16384"},
+    {"sys/user/max_user_namespaces", "0"},    {"sys/user/max_fanotify_groups", "0"},
+};
 
 /* Decimal without stdio, for mount options. */
 static const char *decimal(int64_t number, char text[24])
@@ -150,7 +158,7 @@ static int make_devices(int root_fd)
             return -1;
     }
     static const char *const options[][2] = {
-        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {NULL, NULL}};
+        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"max", "64"}, {"mode", "0620"}, {NULL, NULL}};
     auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
 }
@@ -203,25 +211,6 @@ static int make_store(int root_fd, const int64_t *limit)
     return take_fd(&placed);
 }
 
-static int make_parents(int root_fd, const char *path)
-{
-    char parent[1088];
-    size_t length = strlen(path);
-    if (length >= sizeof parent) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if (path[i] != '/')
-            continue;
-        memcpy(parent, path, i);
-        parent[i] = '\0';
-        if (mkdirat(root_fd, parent, 0755) < 0 && errno != EEXIST)
-            return -1;
-    }
-    return 0;
-}
-
 /* An ordinary user's mount: the path is opened in this namespace's copy of the mounts and must be the very object that
  * the caller held when the request was checked. */
 static int clone_source(const struct cell_mount *mount)
@@ -237,18 +226,52 @@ static int clone_source(const struct cell_mount *mount)
     return mounts_clone(fd, "", true);
 }
 
+/* Steps to `name` beneath `dir`, made if it is missing; never through a link, which an earlier run may have left in a
+ * writable mount to lead out of the new root. */
+static int step_into(int dir, const char *name, bool directory)
+{
+    uint64_t flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | (directory ? O_DIRECTORY : 0);
+    uint64_t resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    int fd = sys_openat2(dir, name, flags, 0, resolve);
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    if (directory ? mkdirat(dir, name, 0755) : make_file(dir, name, ""))
+        return -1;
+    return sys_openat2(dir, name, flags, 0, resolve);
+}
+
+/* The place of a mount: its path walked from the new root, a component at a time. */
+static int find_place(int root_fd, const struct cell_mount *mount)
+{
+    auto_close int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 4);
+    for (const char *path = mount->destination; at >= 0 && *path;) {
+        char name[256];
+        path += strspn(path, "/");
+        size_t length = strcspn(path, "/");
+        if (!length)
+            break;
+        if (length >= sizeof name) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(name, path, length);
+        name[length] = '\0';
+        path += length;
+        int next = step_into(at, name, *path || mount->directory);
+        close(at);
+        at = next;
+    }
+    return take_fd(&at);
+}
+
 static int place_mount(int root_fd, const struct cell_mount *mount, int detached)
 {
-    const char *path = mount->destination + 1;
     auto_close int own = mount->source ? clone_source(mount) : -1;
     int tree = mount->source ? own : detached;
-    if (tree < 0 || make_parents(root_fd, path) < 0)
+    auto_close int place = tree < 0 ? -1 : find_place(root_fd, mount);
+    if (place < 0 || mounts_restrict(tree, mount->writable ? NO_SETUID : READ_ONLY, true) < 0)
         return -1;
-    if ((mount->directory ? mkdirat(root_fd, path, 0755) : make_file(root_fd, path, "")) && errno != EEXIST)
-        return -1;
-    if (mounts_restrict(tree, mount->writable ? NO_SETUID : READ_ONLY, true) < 0)
-        return -1;
-    return mounts_attach(tree, root_fd, path);
+    return mounts_attach(tree, place, "");
 }
 
 static int hide_in_proc(int root_fd)
@@ -285,7 +308,16 @@ static int make_proc(int root_fd)
     auto_close int proc = mounts_new("proc", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     if (proc < 0 || mkdirat(root_fd, "proc", 0555) < 0)
         return -1;
-    return mounts_attach(proc, root_fd, "proc");
+    if (mounts_attach(proc, root_fd, "proc") < 0)
+        return -1;
+    for (unsigned i = 0; i < ARRAY_LEN(user_limits); i++) {
+        auto_close int fd = openat(proc, user_limits[i].file, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+            continue; /* a kernel that does not count these */
+        if (fd < 0 || fd_write_all(fd, user_limits[i].most, strlen(user_limits[i].most)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int make_system(int root_fd)

@@ -339,5 +339,7 @@ int cmd_run(int argc, char **argv)
         options.stdin_fd = stdin_for_program(&flags, file && !strcmp(file, "-"));
         code = run_to_end(engine, &flags, &options, &result, &err);
     }
+    if (code == CORDON_EGONE)
+        warden_reap_orphans();
     return code < 0 ? report_error(&err, flags.json) : finish(&flags, &relay, output_dir, result);
 }

@@ -4,6 +4,9 @@
 #include "cli/warden.h"
 
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "warden/entry.h"
@@ -26,9 +29,18 @@ static int run_warden(int socket)
     return warden_entry(socket);
 }
 
+void warden_reap_orphans(void)
+{
+    for (int i = 0; i < 200 && waitpid(-1, NULL, WNOHANG | __WALL) >= 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 int warden_open_engine(cordon_engine **engine, cordon_error *err)
 {
     cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
     options.warden_main = run_warden;
+    /* Should the warden be killed, its children become this process's, which reaps them: an init can only leave when the
+     * program beside it was reaped, and some hosts' first process takes its time. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     return cordon_engine_open(&options, engine, err);
 }

@@ -67,9 +67,10 @@ static void want_stdin_room(struct exchange *exchange, bool want)
 
 static void want_stdin_source(struct exchange *exchange, bool want)
 {
-    struct epoll_event event = {.events = want ? EPOLLIN : 0, .data.fd = exchange->stdin_source};
+    /* Out of the set while it is not wanted: a hang-up would be reported all the time. */
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = exchange->stdin_source};
     if (exchange->stdin_pollable)
-        epoll_ctl(exchange->epoll, EPOLL_CTL_MOD, exchange->stdin_source, &event);
+        epoll_ctl(exchange->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, exchange->stdin_source, &event);
 }
 
 /* The program sees end of file. The read end goes with it: whoever keeps it open keeps the pipe alive. */

@@ -1,6 +1,7 @@
 /* A run: the compile step if the language has one, then the program, then the result. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +245,7 @@ static bool file_is_full(const cordon_run *run)
 {
     const struct limits *limits = &run->result->program.limits;
     int64_t most = limits->value[LIMIT_FILE_BYTES];
-    if (run->exchange.work_fd < 0 || most >= limits->value[LIMIT_DISK_BYTES])
+    if (run->exchange.work_fd < 0 || most == LIMIT_UNLIMITED)
         return false;
     char *everything[] = {(char *)"*", (char *)"**/*"};
     struct collected found = {0};
@@ -263,7 +264,8 @@ static int finish_program(cordon_run *run, cordon_error *err)
     run->stage = STAGE_DONE;
     if (take_outcome(run, &result->program) < 0)
         return error_nomem(err);
-    if (result->program.status == CORDON_STATUS_NONZERO_EXIT && file_is_full(run)) {
+    bool stopped_writing = result->program.status == CORDON_STATUS_SIGNALED && result->program.signal == SIGXFSZ;
+    if ((result->program.status == CORDON_STATUS_NONZERO_EXIT || stopped_writing) && file_is_full(run)) {
         result->program.status = CORDON_STATUS_DISK_LIMIT;
         result->program.hits |= HIT_FILE_BYTES;
     }

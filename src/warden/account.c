@@ -129,7 +129,7 @@ static void add_process(pid_t pid, struct totals *totals, bool exact)
 /* Every process of the cell descends from the program or was handed to init; both lists are the kernel's. */
 static void add_tree(pid_t pid, struct totals *totals, bool exact, unsigned depth)
 {
-    if (depth > 64 || totals->processes > 100000)
+    if (depth > 512 || totals->processes > 100000)
         return;
     if (depth > 0)
         add_process(pid, totals, exact);

@@ -84,8 +84,10 @@ static void send_ending(struct warden *warden, struct cell *cell)
     uint64_t oom_kills = 0;
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
-    if (cell->ending.cause == ENDING_SELF && cell->ending.signal == SIGXFSZ)
-        cell->hits |= HIT_FILE_BYTES;
+    int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
+    if (cpu_ms != LIMIT_UNLIMITED &&
+        event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
+        cell->hits |= HIT_CPU;
     struct verdict verdict = verdict_of(&cell->ending, oom_kills, cell->hits);
     event.status = verdict.status;
     event.exit_code = verdict.exit_code;
@@ -103,6 +105,9 @@ static void send_ending(struct warden *warden, struct cell *cell)
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
     loop_forget(warden, &cell->run);
+    /* While the cell's mounts still hold the file system: its destruction must not be the warden's work. */
+    cleanup_close(&cell->work_fd);
+    cell->work_fd = -1;
 }
 
 /* The verdict stands from here; what follows is clearing away. */
@@ -265,6 +270,12 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
     ssize_t n = fd_receive(cell->talk.fd, &report, sizeof report, &fd, 1, &fd_count);
     if (n < 0 || (n > 0 && n != sizeof report)) {
         cell_fail(warden, cell, STEP_REPORT, 0, n < 0 ? errno : EBADMSG, NULL);
+        return;
+    }
+    if (cell->phase == PHASE_ENDED) {
+        if (fd_count)
+            close(fd);
+        loop_forget(warden, &cell->talk);
         return;
     }
     if (n == 0) { /* exec closed it */

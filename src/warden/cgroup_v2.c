@@ -71,12 +71,23 @@ static bool passes_controllers(int dir)
     return fd_write_text_at(dir, "cgroup.subtree_control", "+memory +pids +cpu") == 0;
 }
 
-/* A group cannot both hold processes and pass controllers on: this warden, the only one in it, moves to a leaf. */
+/* A group cannot both hold processes and pass controllers on. When it holds this warden and its caller alone, as a scope
+ * made for one command does, both move to a leaf; a group with others in it is left as it is. */
 static bool step_aside(int dir)
 {
+    char pids[256], self[16], caller[16];
+    snprintf(self, sizeof self, "%d", getpid());
+    snprintf(caller, sizeof caller, "%d", getppid());
+    if (fd_read_text_at(dir, "cgroup.procs", pids, sizeof pids) <= 0)
+        return false;
+    char *save = NULL;
+    for (char *pid = strtok_r(pids, "\n", &save); pid; pid = strtok_r(NULL, "\n", &save))
+        if (strcmp(pid, self) != 0 && strcmp(pid, caller) != 0)
+            return false;
     if (mkdirat(dir, "cordon-warden", 0755) < 0 && errno != EEXIST)
         return false;
-    return fd_write_text_at(dir, "cordon-warden/cgroup.procs", "0") == 0;
+    return fd_write_text_at(dir, "cordon-warden/cgroup.procs", caller) == 0 &&
+           fd_write_text_at(dir, "cordon-warden/cgroup.procs", "0") == 0;
 }
 
 static bool take(struct cgroup_root *root, const char *path, bool aside)

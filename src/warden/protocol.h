@@ -67,6 +67,7 @@ enum limit_hit {
     HIT_INODES = 1 << 2,
     HIT_FILE_BYTES = 1 << 3,
     HIT_MEMORY = 1 << 4,
+    HIT_CPU = 1 << 5,
 };
 
 struct event_ended {

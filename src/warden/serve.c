@@ -58,9 +58,20 @@ static void reset_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* A caller's precedence over others is not the programs'. */
+static void reset_scheduling(void)
+{
+    struct sched_param none = {0};
+    if (sched_getscheduler(0) != SCHED_OTHER)
+        sched_setscheduler(0, SCHED_OTHER, &none);
+    if (getpriority(PRIO_PROCESS, 0) < 0)
+        setpriority(PRIO_PROCESS, 0, 0);
+}
+
 static int set_up(struct warden *warden)
 {
     reset_signals();
+    reset_scheduling();
     umask(077);
     raise_descriptor_limit();
     prctl(PR_SET_NAME, "cordon-warden");

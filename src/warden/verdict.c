@@ -13,13 +13,12 @@ static const cordon_status status_of_cause[] = {
 
 static cordon_status status_of_failure(const struct ending *ending, uint32_t hits)
 {
-    if (ending->signal == SIGXCPU)
+    /* A program may raise the signal itself; the account is the witness. */
+    if (ending->signal == SIGXCPU && hits & HIT_CPU)
         return CORDON_STATUS_CPU_LIMIT;
-    if (ending->signal == SIGXFSZ)
-        return CORDON_STATUS_DISK_LIMIT;
     if (hits & HIT_PROCESSES)
         return CORDON_STATUS_PROCESS_LIMIT;
-    if (hits & (HIT_DISK_BYTES | HIT_INODES | HIT_FILE_BYTES))
+    if (hits & (HIT_DISK_BYTES | HIT_INODES))
         return CORDON_STATUS_DISK_LIMIT;
     return ending->signal ? CORDON_STATUS_SIGNALED : CORDON_STATUS_NONZERO_EXIT;
 }
