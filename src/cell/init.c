@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -17,12 +18,12 @@
 #include "cell/steps.h"
 #include "cell/sys.h"
 
-/* From here on init needs to read its lifeline and to leave; anything else would be an attacker's doing. */
+/* From here on init needs to wait and to leave; anything else would be an attacker's doing. */
 static void lock_down(void)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ppoll, 2, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -31,14 +32,16 @@ static void lock_down(void)
     sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-static _Noreturn void hold(int lifeline)
+/* Until the warden is gone (its end of the lifeline closes) or the program is: then nothing here is of use any more,
+ * and leaving at once spares the warden's word. Neither descriptor ever has anything to read. */
+static _Noreturn void hold(int lifeline, int program_pidfd)
 {
-    char byte;
-    for (;;) {
-        ssize_t n = read(lifeline, &byte, 1);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            _exit(0);
-    }
+    struct pollfd ends[] = {{.fd = lifeline, .events = POLLIN}, {.fd = program_pidfd, .events = POLLIN}};
+    long n;
+    do
+        n = syscall(SYS_ppoll, ends, 2, NULL, NULL, 0);
+    while (n < 0 && errno == EINTR);
+    _exit(0);
 }
 
 /* The network of the cell, made here while the program builds the root. */
@@ -82,9 +85,11 @@ _Noreturn void cell_init_main(const struct init_setup *setup)
         report_fail(setup->report, STEP_IDENTITY, 0);
     /* Again, for an id change clears it; the lifeline covers a warden that died in between. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int none[PLAN_MOUNT_MAX];
-    size_t none_count;
-    wait_to_join(setup->report, none, &none_count);
+    int program_pidfd[PLAN_MOUNT_MAX];
+    size_t count;
+    wait_to_join(setup->report, program_pidfd, &count);
+    if (count != 1)
+        report_fail(setup->report, STEP_CGROUP_JOIN, 1);
     if (!MUTANT(CGROUPNS))
         unshare(CLONE_NEWCGROUP); /* the program tells whether it found one */
 
@@ -94,9 +99,10 @@ _Noreturn void cell_init_main(const struct init_setup *setup)
     sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */
     open_gate(setup);
     /* The program must find nothing to reopen in /proc/1/fd even if init could be looked into. */
-    descriptors_keep(&setup->lifeline, 1);
+    const int held[] = {setup->lifeline, program_pidfd[0]};
+    descriptors_keep(held, ARRAY_LEN(held));
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     identity_drop_capabilities();
     lock_down();
-    hold(setup->lifeline);
+    hold(setup->lifeline, program_pidfd[0]);
 }

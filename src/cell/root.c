@@ -21,9 +21,7 @@
 static const char *const system_entries[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"};
 
 /* Of the host's /etc only what runtimes need and what tells nothing about the host or its users; a manifest may add. */
-static const char *const etc_entries[] = {"alternatives",   "ld.so.cache", "ssl/certs",      "ssl/openssl.cnf",
-                                          "mime.types",     "protocols",   "services",       "os-release",
-                                          "debian_version", "fonts",       "ca-certificates"};
+static const char *const etc_entries[] = {"alternatives", "ld.so.cache", "protocols", "services", "os-release"};
 
 static const struct {
     const char *name, *text;
@@ -52,17 +50,20 @@ static const struct {
     {"/proc/self/mounts", "etc/mtab"},
 };
 
-static const char *const proc_hidden[] = {"kcore",       "keys",          "key-users", "timer_list",
-                                          "sched_debug", "latency_stats", "kallsyms",  "sysrq-trigger",
-                                          "cmdline",     "config.gz",     "modules"};
-static const char *const proc_read_only[] = {"sys", "fs", "irq", "bus", "pressure"};
+/* What an unprivileged user could otherwise read or, one day, write; files of the host's root alone are closed anyway.
+ */
+static const char *const proc_hidden[] = {"kcore",   "keys",      "key-users", "kallsyms",
+                                          "cmdline", "config.gz", "modules",   "sysrq-trigger"};
+static const char *const proc_read_only[] = {"sys", "pressure"};
 
 /* Objects that are counted for the owner of the user namespace, the host's root among them, whoever makes them. */
 static const struct {
     const char *file, *most;
 } user_limits[] = {
-    {"sys/user/max_inotify_instances", "32"}, {"sys/user/max_inotify_watches", "16384"},
-    {"sys/user/max_user_namespaces", "0"},    {"sys/user/max_fanotify_groups", "0"},
+    {"sys/user/max_inotify_instances", "32"},
+    {"sys/user/max_inotify_watches", "16384"},
+    {"sys/user/max_user_namespaces", "0"},
+    {"sys/user/max_fanotify_groups", "0"},
 };
 
 /* Decimal without stdio, for mount options. */

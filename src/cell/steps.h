@@ -39,7 +39,8 @@ int root_finish(const struct program_setup *setup, int root_fd, const int *mount
 /* wait.c: messages to a child; each leaves the process when there is no warden any more. */
 void wait_for_byte(int fd);
 void wait_at_gate(int gate, int namespaces[2]);
-void wait_to_join(int report, int *mount_fds, size_t *mount_fd_count);
+/* Joins; `others` has room for PLAN_MOUNT_MAX descriptors that came beside. */
+void wait_to_join(int report, int *others, size_t *other_count);
 
 /* rlimits.c */
 int rlimits_apply(const struct program_setup *setup);

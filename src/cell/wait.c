@@ -25,7 +25,7 @@ void wait_at_gate(int gate, int namespaces[2])
         _exit(0);
 }
 
-void wait_to_join(int report, int *mount_fds, size_t *mount_fd_count)
+void wait_to_join(int report, int *others, size_t *other_count)
 {
     struct join_message message;
     int fds[CELL_CGROUP_FILES_MAX + PLAN_MOUNT_MAX];
@@ -38,7 +38,7 @@ void wait_to_join(int report, int *mount_fds, size_t *mount_fd_count)
         report_fail(report, STEP_CGROUP_JOIN, 0);
     for (size_t i = 0; i < message.cgroup_files; i++)
         close(fds[i]);
-    *mount_fd_count = count - message.cgroup_files;
-    for (size_t i = 0; i < *mount_fd_count; i++)
-        mount_fds[i] = fds[message.cgroup_files + i];
+    *other_count = count - message.cgroup_files;
+    for (size_t i = 0; i < *other_count; i++)
+        others[i] = fds[message.cgroup_files + i];
 }

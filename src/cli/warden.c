@@ -39,8 +39,8 @@ int warden_open_engine(cordon_engine **engine, cordon_error *err)
 {
     cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
     options.warden_main = run_warden;
-    /* Should the warden be killed, its children become this process's, which reaps them: an init can only leave when the
-     * program beside it was reaped, and some hosts' first process takes its time. */
+    /* Should the warden be killed, its children become this process's, which reaps them: an init can only leave when
+     * the program beside it was reaped, and some hosts' first process takes its time. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     return cordon_engine_open(&options, engine, err);
 }

@@ -85,8 +85,7 @@ static void send_ending(struct warden *warden, struct cell *cell)
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
-    if (cpu_ms != LIMIT_UNLIMITED &&
-        event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
+    if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
         cell->hits |= HIT_CPU;
     struct verdict verdict = verdict_of(&cell->ending, oom_kills, cell->hits);
     event.status = verdict.status;
@@ -245,6 +244,9 @@ static void start_running(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->talk);
     struct event_started event = {.type = EVENT_STARTED};
     fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
+    if (!warden->swept)
+        cgroup_sweep(&warden->cgroups); /* now, when the program has its own work to do */
+    warden->swept = true;
 }
 
 static bool required_missing(struct cell *cell, enum control *missing)

@@ -32,8 +32,10 @@ static unsigned long long start_time(pid_t pid)
 }
 
 /* Groups of a warden that is gone are empty: its cells died with it. One that is not empty is left for later. */
-static void sweep(const struct cgroup_root *root)
+void cgroup_sweep(const struct cgroup_root *root)
 {
+    if (root->kind == CGROUP_NONE)
+        return;
     int fd = openat(root->dirs[0], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir)
@@ -55,9 +57,17 @@ void cgroup_root_find(struct cgroup_root *root)
 {
     *root = (struct cgroup_root){.dirs = {-1, -1, -1, -1}};
     snprintf(root->prefix, sizeof root->prefix, NAME_FORMAT, getpid(), start_time(getpid()));
-    if (!cgroup_v2_find(root) && !cgroup_v1_find(root))
-        return;
-    sweep(root);
+    char mounts[16384] = "", groups[4096] = "";
+    fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts);
+    fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups);
+    if (!cgroup_v2_find(root, mounts, groups))
+        cgroup_v1_find(root, mounts, groups);
+}
+
+const char *cgroup_next_line(const char *line)
+{
+    line = strchr(line, '\n');
+    return line && line[1] ? line + 1 : NULL;
 }
 
 int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup)

@@ -36,9 +36,10 @@ struct cgroup_counters {
     uint64_t process_refusals; /* forks that met the limit */
 };
 
-/* Finds a place, and removes what dead wardens left there. `kind` is CGROUP_NONE when there is no place; `cause` says
- * why. */
+/* Finds a place. `kind` is CGROUP_NONE when there is none; `cause` says why. */
 void cgroup_root_find(struct cgroup_root *root);
+/* Removes what dead wardens left there. */
+void cgroup_sweep(const struct cgroup_root *root);
 
 /* Without limits yet; 0 or -1 with errno, and on failure nothing is left. */
 int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup);
@@ -53,8 +54,11 @@ int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup);
 void cgroup_close(struct cgroup *cgroup);
 
 /* The two kinds behind the calls above. */
-bool cgroup_v1_find(struct cgroup_root *root);
-bool cgroup_v2_find(struct cgroup_root *root);
+/* `mounts` and `groups`: /proc/self/mounts and /proc/self/cgroup. */
+bool cgroup_v1_find(struct cgroup_root *root, const char *mounts, const char *groups);
+bool cgroup_v2_find(struct cgroup_root *root, const char *mounts, const char *groups);
+/* The next line of a text, or NULL. */
+const char *cgroup_next_line(const char *line);
 int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup);
 int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup);
 int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit);

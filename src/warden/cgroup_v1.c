@@ -15,12 +15,6 @@
 
 static const char *const controllers[CG_CONTROLLERS] = {"memory", "pids", "cpu", "cpuacct"};
 
-static const char *next_line(const char *line)
-{
-    line = strchr(line, '\n');
-    return line && line[1] ? line + 1 : NULL;
-}
-
 /* Whether `word` is one of the comma-separated words that end at a space or a colon. */
 static bool has_word(const char *words, const char *word)
 {
@@ -35,19 +29,18 @@ static bool has_word(const char *words, const char *word)
     }
 }
 
-/* Where the hierarchy with this controller is mounted, and this process's group in it, as one path. `mounts` and
- * `groups` are /proc/self/mounts and /proc/self/cgroup. */
+/* Where the hierarchy with this controller is mounted, and this process's group in it, as one path. */
 static bool own_group(const char *mounts, const char *groups, const char *controller, char *path, size_t size)
 {
     char place[256] = "";
-    for (const char *line = mounts; line && !*place; line = next_line(line)) {
+    for (const char *line = mounts; line && !*place; line = cgroup_next_line(line)) {
         char where[256], type[32];
         int options = 0;
         if (sscanf(line, "%*s %255s %31s %n", where, type, &options) == 2 && options && !strcmp(type, "cgroup") &&
             has_word(line + options, controller))
             memcpy(place, where, sizeof place);
     }
-    for (const char *line = groups; line && *place; line = next_line(line)) {
+    for (const char *line = groups; line && *place; line = cgroup_next_line(line)) {
         const char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
         if (group && has_word(names + 1, controller))
             return (size_t)snprintf(path, size, "%s%.*s", place, (int)strcspn(group + 1, "\n"), group + 1) < size;
@@ -55,11 +48,8 @@ static bool own_group(const char *mounts, const char *groups, const char *contro
     return false;
 }
 
-bool cgroup_v1_find(struct cgroup_root *root)
+bool cgroup_v1_find(struct cgroup_root *root, const char *mounts, const char *groups)
 {
-    char mounts[16384] = "", groups[4096] = "";
-    fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts);
-    fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups);
     for (int i = 0; i < CG_CONTROLLERS; i++) {
         char path[512];
         if (!own_group(mounts, groups, controllers[i], path, sizeof path)) {

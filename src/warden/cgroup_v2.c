@@ -16,13 +16,9 @@
 
 static const char *const needed[] = {"memory", "pids", "cpu"};
 
-static bool mounted_at(char *path, size_t size)
+static bool mounted_at(const char *mounts, char *path, size_t size)
 {
-    char mounts[16384];
-    if (fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts) <= 0)
-        return false;
-    char *save = NULL;
-    for (char *line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    for (const char *line = mounts; line; line = cgroup_next_line(line)) {
         char where[256], type[32];
         if (sscanf(line, "%*s %255s %31s", where, type) == 2 && !strcmp(type, "cgroup2"))
             return (size_t)snprintf(path, size, "%s", where) < size;
@@ -30,15 +26,11 @@ static bool mounted_at(char *path, size_t size)
     return false;
 }
 
-static bool own_group(char *group, size_t size)
+static bool own_group(const char *groups, char *group, size_t size)
 {
-    char groups[4096];
-    if (fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) <= 0)
-        return false;
-    char *save = NULL;
-    for (char *line = strtok_r(groups, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+    for (const char *line = groups; line; line = cgroup_next_line(line))
         if (!strncmp(line, "0::", 3))
-            return (size_t)snprintf(group, size, "%s", line + 3) < size;
+            return (size_t)snprintf(group, size, "%.*s", (int)strcspn(line + 3, "\n"), line + 3) < size;
     return false;
 }
 
@@ -71,8 +63,8 @@ static bool passes_controllers(int dir)
     return fd_write_text_at(dir, "cgroup.subtree_control", "+memory +pids +cpu") == 0;
 }
 
-/* A group cannot both hold processes and pass controllers on. When it holds this warden and its caller alone, as a scope
- * made for one command does, both move to a leaf; a group with others in it is left as it is. */
+/* A group cannot both hold processes and pass controllers on. When it holds this warden and its caller alone, as a
+ * scope made for one command does, both move to a leaf; a group with others in it is left as it is. */
 static bool step_aside(int dir)
 {
     char pids[256], self[16], caller[16];
@@ -102,15 +94,15 @@ static bool take(struct cgroup_root *root, const char *path, bool aside)
     return true;
 }
 
-bool cgroup_v2_find(struct cgroup_root *root)
+bool cgroup_v2_find(struct cgroup_root *root, const char *mounts, const char *groups)
 {
     char mount[256], group[512], path[1024];
-    if (!mounted_at(mount, sizeof mount))
+    if (!mounted_at(mounts, mount, sizeof mount))
         return false;
     auto_close int top = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0 || !offers_controllers(top))
         return false; /* a hybrid host: the controllers are on v1 */
-    if (own_group(group, sizeof group)) {
+    if (own_group(groups, group, sizeof group)) {
         snprintf(path, sizeof path, "%s%s", mount, group);
         if (take(root, path, true))
             return true;

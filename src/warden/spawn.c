@@ -121,10 +121,11 @@ int spawn_join(struct warden *warden, struct cell *cell, enum cell_step *step, u
         fds[message.cgroup_files] = cell->cgroup.join_files[message.cgroup_files];
         message.cgroup_files++;
     }
+    fds[message.cgroup_files] = cell->program.fd;
+    if (fd_send(cell->init_talk.fd, &message, sizeof message, fds, message.cgroup_files + 1) < 0)
+        return -1;
     size_t detached = warden->rootless ? 0 : cell->plan.mount_count;
     memcpy(fds + message.cgroup_files, cell->mount_fds, detached * sizeof *fds);
-    if (fd_send(cell->init_talk.fd, &message, sizeof message, fds, message.cgroup_files) < 0)
-        return -1;
     return fd_send(cell->talk.fd, &message, sizeof message, fds, message.cgroup_files + detached);
 }
 

@@ -93,6 +93,7 @@ struct warden {
     struct cgroup_root cgroups;
     bool rootless; /* one id only: the caller's own */
     bool leaving;
+    bool swept;      /* what dead wardens left is removed */
     bool late_group; /* the cgroup is looked for at the first order */
     uid_t uid;       /* the caller's, as the host knows it */
     gid_t gid;
