@@ -82,10 +82,13 @@ static int set_memory(int dir, const int64_t *limit)
     int64_t bytes = limit[LIMIT_MEMORY_BYTES];
     if (cgroup_write_number(dir, "memory.limit_in_bytes", bytes) < 0)
         return -1;
-    /* Swap 0: both limits equal. Without swap accounting the file does not exist. */
-    if (cgroup_write_number(dir, "memory.memsw.limit_in_bytes", bytes) < 0 && errno != ENOENT && errno != EOPNOTSUPP)
-        return -1;
-    cgroup_write_number(dir, "memory.swappiness", 0);
+    /* Swap counts within the same limit. Without swap accounting that file does not exist, and swapping is discouraged.
+     */
+    if (cgroup_write_number(dir, "memory.memsw.limit_in_bytes", bytes) < 0) {
+        if (errno != ENOENT && errno != EOPNOTSUPP)
+            return -1;
+        cgroup_write_number(dir, "memory.swappiness", 0);
+    }
     /* Socket buffers are outside the memory limit on v1; they get a quarter of it, at most 16 MiB. */
     int64_t sockets = bytes / 4 < 16 << 20 ? bytes / 4 : 16 << 20;
     if (MUTANT(TCP_BUFFERS))
