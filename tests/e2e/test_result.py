@@ -12,7 +12,7 @@ from helpers import CORDON, MIB, cordon, has_cgroup, need, result, run, run_argu
 
 KEYS = {"id", "state", "language", "language_version", "environment", "code_sha256", "created_at", "status", "success",
         "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "value", "compile", "reason",
-        "error", "usage", "timing", "limits", "enforced", "denials", "redactions", "files", "tests"}
+        "error", "usage", "timing", "limits", "enforced", "denials", "redactions", "files", "files_skipped", "tests"}
 USAGE = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "memory_peak_bytes", "processes_peak", "disk_bytes", "stdout_bytes",
          "stderr_bytes"}
 TIMING = {"queue_us", "start_us", "run_us", "finish_us"}
