@@ -27,8 +27,8 @@ struct cell_mount {
 };
 
 /* Both processes get one message from the warden when the cell's control group stands, with the files to join it by
- * and, for the program, the detached mounts after them, or for init the program's pidfd. Init gets a byte before, when its
- * id maps are written. */
+ * and, for the program, the detached mounts after them, or for init the program's pidfd. Init gets a byte before, when
+ * its id maps are written. */
 struct join_message {
     uint32_t cgroup_files;
 };
