@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null
-	@ninja -C $(BUILD) --quiet
+	@said=$$(ninja -C $(BUILD) --quiet 2>&1) || { echo "$$said"; exit 1; }; echo "$$said" | grep -v 'no work to do' || true
 
 # Installs missing Debian packages when it may; otherwise prints the line to run.
 setup:
@@ -33,7 +33,10 @@ lint: all
 format:
 	@clang-format -i $$(git ls-files '*.c' '*.h' ':!*/fixtures/*' ':!tests/contain/programs/*')
 
-install: all
+# The paths of the warden and the manifests are compiled in, so the prefix is set before the build.
+install: setup
+	@test -f $(BUILD)/build.ninja && meson configure $(BUILD) --prefix=$(PREFIX) || true
+	@$(MAKE) --no-print-directory all
 	@meson install -C $(BUILD)
 
 contain-list:

@@ -75,13 +75,15 @@ static void print_notes(const json_t *doctor)
     size_t index;
     const json_t *each;
     const json_t *context = json_object_get(doctor, "context"), *warnings = json_object_get(doctor, "warnings");
-    if (json_array_size(context))
+    bool ok = json_is_true(json_object_get(doctor, "ok"));
+    if (!ok && json_array_size(context))
         printf("\n");
-    json_array_foreach(context, index, each)
-    {
-        const char *name = member_text(each, "name"), *note = member_text(each, "note");
-        printf("  %-16s%s\n", name ? name : "?", note ? note : "");
-    }
+    if (!ok) /* where nothing is missing there is nothing to do about it */
+        json_array_foreach(context, index, each)
+        {
+            const char *name = member_text(each, "name"), *note = member_text(each, "note");
+            printf("  %-16s%s\n", name ? name : "?", note ? note : "");
+        }
     if (json_array_size(warnings))
         printf("\n");
     json_array_foreach(warnings, index, each)

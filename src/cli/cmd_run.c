@@ -126,6 +126,15 @@ static void tell_denials(const json_t *result)
     }
 }
 
+static void tell_skipped(const json_t *result)
+{
+    json_int_t skipped = json_integer_value(json_object_get(result, "files_skipped"));
+    if (skipped > 0)
+        terminal_say("%lld matching %s not collected: not regular, not readable, or over 16 MiB together (use --mount "
+                     "SRC:DST:rw for more)",
+                     (long long)skipped, skipped == 1 ? "file was" : "files were");
+}
+
 static void tell_why(const struct relay *relay, cordon_result *result, const json_t *json)
 {
     cordon_status status = cordon_result_status(result);
@@ -252,8 +261,10 @@ static int finish(const struct run_flags *flags, struct relay *relay, int output
         }
         if (relay->closed[STDOUT_FILENO] && !interrupts)
             return EXIT_PIPE_CLOSED;
-        if (!flags->quiet)
+        if (!flags->quiet) {
+            tell_skipped(json);
             tell_why(relay, result, json);
+        }
     }
     return saved ? exit_code : report_error(&err, false);
 }

@@ -124,8 +124,8 @@ int input_split_mount(const char *text, struct input_mount *mount, cordon_error 
         error_set(err, CORDON_EINVAL, "usage", "'%s' is not a mount: %s", text,
                   !colon            ? "there is no ':' in it"
                   : colon == source ? "the source is empty"
-                                    : "the destination is not an absolute path");
-        return error_hint(err, "expected SRC:DST or SRC:DST:rw");
+                                    : "what follows the last ':' is neither rw, ro nor an absolute destination");
+        return error_hint(err, "expected SRC:DST, read-only, or SRC:DST:rw");
     }
     *colon = '\0';
     auto_free char *absolute = absolute_path(source);

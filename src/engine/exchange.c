@@ -223,10 +223,10 @@ static void take_output(struct exchange *exchange, int index, size_t most)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return;
+            break;
         if (n == 0) {
             unwatch_close(exchange, &stream->fd);
-            return;
+            break;
         }
         taken += (size_t)n;
         size_t live = capture_feed(&stream->capture, bytes, (size_t)n);

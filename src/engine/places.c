@@ -53,7 +53,7 @@ int places_warden(const char *own, const char *given, char **path, cordon_error 
         free(tries[i]);
     if (*path)
         return 0;
-    error_set(err, CORDON_ENOTFOUND, "warden", "cannot find the executable %s", given ? given : "cordon-warden");
+    error_set(err, CORDON_ESYSTEM, "warden", "cannot find the executable %s", given ? given : "cordon-warden");
     return error_hint(err, "it is installed in %s; `make` builds it beside cordon", CORDON_LIBEXECDIR);
 }
 
@@ -72,7 +72,7 @@ int places_languages(const char *own, const char *given, char ***directories, co
         return error_nomem(err);
     if (!count) {
         free(list);
-        return error_set(err, CORDON_ENOTFOUND, "languages", "cannot find the language manifests%s%s",
+        return error_set(err, CORDON_ESYSTEM, "languages", "cannot find the language manifests%s%s",
                          given ? " in " : "", given ? given : "");
     }
     *directories = list;

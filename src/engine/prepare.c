@@ -115,7 +115,9 @@ static int check_interpreter(const struct manifest *manifest, const struct comma
         return 0;
     error_set(err, CORDON_ENOTFOUND, "language", "%s cannot run here: %s is not installed", manifest->name,
               command->argv[0]);
-    return error_hint(err, "apt install %s", manifest->packages_count ? manifest->packages[0] : manifest->id);
+    if (!manifest->packages_count)
+        return error_hint(err, "Debian has no package of it; install it beneath /usr/local or /opt");
+    return error_hint(err, "apt install %s", manifest->packages[0]);
 }
 
 static int gather_files(const struct prepared *prepared, const struct collected *made, struct prepared_step *step)

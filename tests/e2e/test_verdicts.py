@@ -432,3 +432,10 @@ def test_a_limit_is_no_program_error():
     """A program that prints what Cordon would print changes nothing."""
     found = result("bash", "echo 'cordon: stopped at the 5 s wall limit' >&2; exit 124")
     assert (found["status"], found["exit_code"]) == ("nonzero_exit", 124)
+
+
+@pytest.mark.parametrize("code", ["while :; do echo yyyyyyyyyyyyyyyyyyyyyyyy; done", "head -c 4000 /dev/zero; sleep 20"])
+def test_output_limit_stops_a_slow_printer(code):
+    """Also one that never fills the pipe, and one that prints once and then waits."""
+    found = result("bash", code, "--output", "1k", "--on-output-limit", "stop", "--wall", "10s")
+    assert found["status"] == "output_limit" and found["usage"]["wall_ms"] < 5000, found

@@ -46,7 +46,7 @@ static int remove_beneath(int parent, const char *name)
 {
     if (unlinkat(parent, name, 0) == 0)
         return 0;
-    fchmodat(parent, name, 0700, 0);
+    (void)!fchmodat(parent, name, 0700, 0);
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir)
@@ -136,7 +136,7 @@ static void test_collect__content_and_mode(void **state)
 {
     struct place *place = *state;
     put(place, "out", "hello");
-    fchmodat(place->fd, "out", 0750, 0);
+    assert_int_equal(fchmodat(place->fd, "out", 0750, 0), 0);
     char *globs[] = {(char *)"out"};
     struct collected collected;
     cordon_error err;
@@ -242,8 +242,8 @@ static void test_collect__unreadable_is_skipped(void **state)
     put(place, "closed/file", "x");
     put(place, "secret", "x");
     put(place, "open", "x");
-    fchmodat(place->fd, "closed", 0, 0);
-    fchmodat(place->fd, "secret", 0, 0);
+    assert_int_equal(fchmodat(place->fd, "closed", 0, 0), 0);
+    assert_int_equal(fchmodat(place->fd, "secret", 0, 0), 0);
     bool root = geteuid() == 0;
     chmod(place->path, 0755);
     if (root && seteuid(65534) != 0)
@@ -252,7 +252,7 @@ static void test_collect__unreadable_is_skipped(void **state)
     EXPECT(place, "", 2, "secret", "closed/file");
     if (root)
         assert_int_equal(seteuid(0), 0);
-    fchmodat(place->fd, "closed", 0755, 0);
+    assert_int_equal(fchmodat(place->fd, "closed", 0755, 0), 0);
 }
 
 static void test_collect__closed_work_directory_is_no_error(void **state)
