@@ -103,9 +103,11 @@ ssize_t fd_receive(int socket, void *bytes, size_t size, int *fds, size_t fd_max
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
+    bool reset = false;
+    /* A peer that left without reading everything leaves an error in front of what it sent last. */
     do
         n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));
     *fd_count = 0;
     if (n < 0)
         return -1;

@@ -64,6 +64,9 @@ static void close_stdio(struct cell *cell)
 void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
                const char *text)
 {
+    /* Init's failure makes everything after it fail, and is the one to tell. */
+    if (cell->phase == PHASE_STARTING && cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
+        on_init_talk(warden, cell, EPOLLIN);
     if (cell->phase == PHASE_ENDED)
         return;
     enum control control = cell_step_control(step);
@@ -137,13 +140,6 @@ void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause
     end(warden, cell);
 }
 
-/* Init's failure makes the program fail or leave too, and is the one to tell. */
-static void hear_init_first(struct warden *warden, struct cell *cell)
-{
-    if (cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
-        on_init_talk(warden, cell, EPOLLIN);
-}
-
 /* A process of an ended cell is gone: see at once what is left to clear away. */
 static void hurry(struct cell *cell)
 {
@@ -164,7 +160,6 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
     cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
     if (cell->phase < PHASE_RUNNING) {
-        hear_init_first(warden, cell);
         /* Its record, if it managed to send one, says more than its death. A successful exec closes the socket before
          * the program can exit, so end of file alone means that user code ran. */
         for (int i = 0; i < 3 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0; i++)
@@ -293,7 +288,6 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         return;
     }
     if (report.kind == REPORT_FAILED) {
-        hear_init_first(warden, cell);
         cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
         return;
     }

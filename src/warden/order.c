@@ -60,13 +60,8 @@ static void make_cell(struct warden *warden, struct cell *cell)
     }
     if (!born_into_group && !make_group(warden, cell))
         return;
-    if (spawn_join(warden, cell, &step, &detail) == 0)
-        return;
-    int error = errno;
-    /* Whoever could not be told has left, and has said why. */
-    if (loop_has_input(cell->init_talk.fd))
-        cell->init_talk.ready(warden, cell, 0);
-    cell_fail(warden, cell, step, detail, error, NULL);
+    if (spawn_join(warden, cell, &step, &detail) < 0)
+        cell_fail(warden, cell, step, detail, errno, NULL);
 }
 
 void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
