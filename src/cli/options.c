@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/terminal.h"
 
 /* Above every character, so that getopt's return value tells long options from short ones. */
@@ -178,39 +179,12 @@ void options_print_help(const struct usage *usage)
         printf("\n%s\n", usage->closing);
 }
 
-#define WORD_MAX 32
-
-/* Edits that turn one word into the other: insert, delete, replace, or swap two neighbours. */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t rows = strlen(a), columns = strlen(b);
-    unsigned cost[WORD_MAX + 1][WORD_MAX + 1];
-    if (rows > WORD_MAX || columns > WORD_MAX)
-        return WORD_MAX;
-    for (unsigned i = 0; i <= rows; i++)
-        cost[i][0] = i;
-    for (unsigned j = 0; j <= columns; j++)
-        cost[0][j] = j;
-    for (size_t i = 1; i <= rows; i++)
-        for (size_t j = 1; j <= columns; j++) {
-            unsigned best = cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            if (cost[i - 1][j] + 1 < best)
-                best = cost[i - 1][j] + 1;
-            if (cost[i][j - 1] + 1 < best)
-                best = cost[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && cost[i - 2][j - 2] + 1 < best)
-                best = cost[i - 2][j - 2] + 1;
-            cost[i][j] = best;
-        }
-    return cost[rows][columns];
-}
-
 const char *options_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    unsigned best = 3; /* three edits away is another word */
+    unsigned best = NEAREST_MAX + 1;
     for (size_t i = 0; i < count; i++) {
-        unsigned edits = distance(word, names[i]);
+        unsigned edits = nearest_distance(word, names[i]);
         if (edits < best && edits < strlen(names[i])) {
             best = edits;
             nearest = names[i];

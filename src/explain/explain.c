@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "explain/hints.h"
 #include "explain/scan.h"
-#include "lang/nearest.h"
+#include "base/nearest.h"
 
 #define SNIPPET_AROUND      2
 #define SNIPPET_WIDTH       160

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "lang/nearest.h"
+#include "base/nearest.h"
 
 #define NAME_MAX_LENGTH 40
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 /* Longer names are no typing mistake of ours. */
 #define NAME_MAX_COMPARED 32
@@ -29,24 +30,6 @@ struct word_shown word_show(const char *word)
     return shown;
 }
 
-static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
-{
-    size_t row[NAME_MAX_COMPARED + 1];
-    for (size_t j = 0; j <= b_length; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a_length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-            size_t change = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = replace < change ? replace : change;
-        }
-    }
-    return row[b_length];
-}
-
 const char *word_nearest(const char *word, const char *const *names, size_t count)
 {
     size_t length = strnlen(word, NAME_MAX_COMPARED + 1);
@@ -58,7 +41,7 @@ const char *word_nearest(const char *word, const char *const *names, size_t coun
         size_t name_length = strlen(names[i]);
         if (name_length > NAME_MAX_COMPARED)
             continue;
-        size_t d = distance(word, length, names[i], name_length);
+        size_t d = nearest_distance(word, names[i]);
         /* A name given without its unit ("memory" for "memory_bytes") is near however long the unit is. */
         size_t shorter = length < name_length ? length : name_length;
         if (d > 1 && shorter >= 3 && strncmp(word, names[i], shorter) == 0)

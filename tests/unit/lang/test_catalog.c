@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "lang/catalog.h"
-#include "lang/nearest.h"
+#include "base/nearest.h"
 #include "unit.h"
 
 static struct catalog *open_shipped(void)

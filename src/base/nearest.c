@@ -1,5 +1,5 @@
-/* Owns the edit distance. Pure; called for unknown languages and unknown modules. */
-#include "lang/nearest.h"
+/* Owns the edit distance. Pure; called wherever an unknown name may be a slip. */
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* How far apart two names are: for "did you mean". */
-#ifndef LANG_NEAREST_H
-#define LANG_NEAREST_H
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
 
 /* Beyond this a name is another word, not a slip of the finger. */
 #define NEAREST_MAX 2
