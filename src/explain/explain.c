@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "explain/hints.h"
 #include "explain/scan.h"
-#include "base/nearest.h"
 
 #define SNIPPET_AROUND      2
 #define SNIPPET_WIDTH       160
