@@ -469,8 +469,9 @@ static void test_guest(void)
         cordon_result_free(execute(engine, request));
     CHECK(open_descriptors() == between, "descriptors grow with each run: %d, %d", between, open_descriptors());
     for (int i = 1; i <= 64; i++) {
-        sigaction(i, NULL, &seen);
-        CHECK(seen.sa_handler == old[i].sa_handler, "signal %d was changed", i);
+        /* The C library keeps two for itself and tells nothing of them. */
+        if (sigaction(i, NULL, &seen) == 0)
+            CHECK(seen.sa_handler == old[i].sa_handler, "signal %d was changed", i);
     }
     sigprocmask(SIG_BLOCK, NULL, &mask_after);
     CHECK(!memcmp(&mask, &mask_after, sizeof mask), "the signal mask was changed");
