@@ -1,8 +1,8 @@
 /* The catalog: names, aliases, file names, and names that must never become a path. */
 #include <pthread.h>
 
-#include "lang/catalog.h"
 #include "base/nearest.h"
+#include "lang/catalog.h"
 #include "unit.h"
 
 static struct catalog *open_shipped(void)
