@@ -130,7 +130,7 @@ static void tell_skipped(const json_t *result)
 {
     json_int_t skipped = json_integer_value(json_object_get(result, "files_skipped"));
     if (skipped > 0)
-        terminal_say("%lld matching %s not collected: not regular, not readable, or over 16 MiB together (use --mount "
+        terminal_say("%lld matching %s not collected: not regular, not readable, or over 8 MiB together (use --mount "
                      "SRC:DST:rw for more)",
                      (long long)skipped, skipped == 1 ? "file was" : "files were");
 }

@@ -23,7 +23,7 @@ struct collected {
 #define COLLECT_FILES_MAX 1024
 #define COLLECT_BYTES_MAX (UINT64_C(256) << 20)
 /* The most that a result carries in its files, together: all of it is in memory more than once. */
-#define COLLECT_RESULT_BYTES_MAX (UINT64_C(16) << 20)
+#define COLLECT_RESULT_BYTES_MAX (UINT64_C(8) << 20)
 #define COLLECT_DEPTH_MAX        32
 /* Directory entries looked at before giving up, so that 10^6 names cost a bounded time. */
 #define COLLECT_ENTRIES_MAX 200000

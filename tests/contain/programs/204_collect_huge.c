@@ -1,6 +1,6 @@
 /* threat: 1.2-huge
  * attack: offer the collector a file of a tebibyte without blocks, and one that grows while it is read
- * expect: status=ok|nonzero_exit|signaled|disk_limit|memory_limit; host-rss<160m; ends<8s; raw<32m
+ * expect: status=ok|nonzero_exit|signaled|disk_limit|memory_limit; host-rss<64m; ends<8s; raw<16m
  * limits: --collect *.bin --file-size 4m --disk 32m
  * bare: no files are collected only from a cell
  */
