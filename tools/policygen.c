@@ -44,7 +44,7 @@ enum {
     NAME_SIZE = 64
 };
 
-enum verdict { ALLOW, ANSWER, REFUSE, OBSERVE };
+enum verdict { ALLOW, ANSWER, REFUSE, OBSERVE, TELL };
 
 struct value {
     char label[NAME_SIZE];
@@ -111,10 +111,8 @@ static const struct {
     bool has_answer;
     bool has_hint;
 } verdicts[] = {
-    {"allow", ALLOW, false, false},
-    {"answer", ANSWER, true, false},
-    {"refuse", REFUSE, true, true},
-    {"observe", OBSERVE, false, true},
+    {"allow", ALLOW, false, false},    {"answer", ANSWER, true, false}, {"refuse", REFUSE, true, true},
+    {"observe", OBSERVE, false, true}, {"tell", TELL, false, false},
 };
 
 static _Noreturn void __attribute__((format(printf, 1, 2))) fail(const char *format, ...)
@@ -508,9 +506,10 @@ static unsigned place_test(struct program *p, const struct test *test, uint32_t 
 
 static uint32_t action_of(const struct program *p, const struct rule *rule)
 {
-    if (p->heard && (rule->verdict == REFUSE || rule->verdict == OBSERVE))
+    bool passes = rule->verdict == OBSERVE || rule->verdict == TELL;
+    if (p->heard && (rule->verdict == REFUSE || passes))
         return SECCOMP_RET_USER_NOTIF;
-    if (rule->verdict == ALLOW || rule->verdict == OBSERVE)
+    if (rule->verdict == ALLOW || passes)
         return SECCOMP_RET_ALLOW;
     return SECCOMP_RET_ERRNO | (uint32_t)rule->answer;
 }
@@ -662,11 +661,13 @@ static void write_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
+static const char *const actions[] = {[REFUSE] = "POLICY_REFUSE", [OBSERVE] = "POLICY_OBSERVE", [TELL] = "POLICY_TELL"};
+
 static void write_notice(FILE *out, const struct call *call, const struct rule *rule, const struct value *value)
 {
     fprintf(out, "    {%d, %d, 0x%llx, 0x%llx, %s, %d, ", call->nr, value ? rule->tests[0].argument : -1,
             value ? (unsigned long long)value->mask : 0, value ? (unsigned long long)value->value : 0,
-            rule->verdict == REFUSE ? "POLICY_REFUSE" : "POLICY_OBSERVE", rule->answer);
+            actions[rule->verdict], rule->answer);
     if (rule->name)
         write_text(out, rule->name);
     else if (value)
@@ -674,7 +675,7 @@ static void write_notice(FILE *out, const struct call *call, const struct rule *
     else
         fprintf(out, "\"%s\"", call->name);
     fputs(", ", out);
-    write_text(out, rule->hint);
+    write_text(out, rule->hint ? rule->hint : "");
     fputs("},\n", out);
 }
 
@@ -688,7 +689,7 @@ static void write_notices(FILE *out)
     for (unsigned i = 0; i < policy.call_count; i++) {
         const struct call *call = &policy.calls[i];
         for (const struct rule *rule = call->first; rule; rule = rule->next) {
-            if (!rule->hint)
+            if (!rule->hint && rule->verdict != TELL)
                 continue;
             if (!rule->test_count)
                 write_notice(out, call, rule, NULL);

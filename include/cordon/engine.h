@@ -6,6 +6,7 @@
 #define CORDON_ENGINE_H
 
 #include <cordon/error.h>
+#include <cordon/request.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -24,16 +25,34 @@ typedef struct cordon_engine_options {
      * process with one thread, and only used for the superuser; it should wipe what the copy has of arguments and
      * environment. NULL, the default, starts warden_path. */
     int (*warden_main)(int socket);
+    /* Not zero: cells for what is asked for often are made ready beforehand and wait, each for one run. */
+    int warm;
+    /* The most memory that waiting cells may hold together; 0 means a quarter of the machine's, at most 2 GiB. */
+    size_t warm_bytes;
+    /* Where compiled programs are kept, by content; NULL means `cordon/compiled` in the user's cache directory. */
+    const char *cache_dir;
+    /* The most bytes kept there; 0 means 512 MiB, SIZE_MAX keeps nothing and looks nothing up. */
+    size_t cache_bytes;
+    /* Whose compiled programs they are: what one tenant compiled is not used for another. NULL is a tenant too. */
+    const char *tenant;
 } cordon_engine_options;
 
 #define CORDON_ENGINE_OPTIONS_INIT                                                                                     \
     {                                                                                                                  \
-        sizeof(cordon_engine_options), NULL, NULL, NULL                                                                \
+        sizeof(cordon_engine_options), NULL, NULL, NULL, 0, 0, NULL, 0, NULL                                           \
     }
 
 /* `options` may be NULL. */
 int cordon_engine_open(const cordon_engine_options *options, cordon_engine **engine, cordon_error *err);
 void cordon_engine_close(cordon_engine *engine);
+
+/* Makes `count` cells ready for requests like this one and waits for them, at most `timeout_ms`. The number that are
+ * ready, or a negative code; an engine without `warm`, or a request that cannot be served by a waiting cell, is
+ * CORDON_ESTATE. */
+int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
+                       cordon_error *err);
+/* The pools of waiting cells as JSON, with the memory they hold; to be freed with cordon_free(). */
+int cordon_pools(cordon_engine *engine, char **json, cordon_error *err);
 
 /* JSON texts, to be freed with cordon_free(). */
 int cordon_languages(cordon_engine *engine, char **json, cordon_error *err);

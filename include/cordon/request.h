@@ -42,6 +42,8 @@ int cordon_request_add_mount(cordon_request *request, const char *source, const 
 int cordon_request_add_collect(cordon_request *request, const char *glob, cordon_error *err);
 int cordon_request_add_optional(cordon_request *request, const char *control, cordon_error *err);
 int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_or_stop, cordon_error *err);
+/* False: the interpreter is started for this run, and shares no hash seed or address layout with another run's. */
+int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *err);
 int cordon_request_set_output_encoding(cordon_request *request, const char *utf8_or_base64, cordon_error *err);
 
 #ifdef __cplusplus

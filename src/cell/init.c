@@ -32,8 +32,9 @@ static void lock_down(void)
     sys_seccomp(SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-/* Until the warden is gone (its end of the lifeline closes) or the program is: then nothing here is of use any more,
- * and leaving at once spares the warden's word. Neither descriptor ever has anything to read. */
+/* Until the warden is gone (its end of the lifeline closes) or the program is, if it is known (-1: not): then nothing
+ * here is of use any more, and leaving at once spares the warden's word. Neither descriptor ever has anything to read.
+ */
 static _Noreturn void hold(int lifeline, int program_pidfd)
 {
     struct pollfd ends[] = {{.fd = lifeline, .events = POLLIN}, {.fd = program_pidfd, .events = POLLIN}};
@@ -68,41 +69,102 @@ static void open_gate(const struct init_setup *setup)
         _exit(1);
 }
 
-_Noreturn void cell_init_main(const struct init_setup *setup)
+static void begin(const struct init_setup *setup)
 {
     const int needed[] = {setup->report, setup->lifeline, setup->gate, setup->proc};
     prctl(PR_SET_NAME, "cordon-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
         report_fail(setup->report, STEP_STDIO, 0);
-    make_network(setup);
+}
+
+static void set_host_name(const struct init_setup *setup)
+{
     if (setup->namespaces & CLONE_NEWUTS && (sethostname("cordon", 6) < 0 || setdomainname("", 0) < 0))
         report_fail(setup->report, STEP_HOSTNAME, 0);
-    identity_new_keyring();
+}
 
-    wait_for_byte(setup->report);
+static void become_root(const struct init_setup *setup)
+{
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(setup->report, STEP_IDENTITY, 0);
     /* Again, for an id change clears it; the lifeline covers a warden that died in between. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int program_pidfd[PLAN_MOUNT_MAX];
-    size_t count;
-    wait_to_join(setup->report, program_pidfd, &count);
-    if (count != 1)
-        report_fail(setup->report, STEP_CGROUP_JOIN, 1);
-    if (!MUTANT(CGROUPNS))
-        unshare(CLONE_NEWCGROUP); /* the program tells whether it found one */
+}
 
+static void hide(const struct init_setup *setup)
+{
     if (prctl(PR_SET_DUMPABLE, MUTANT(INIT_HIDDEN) ? 1 : 0) < 0)
         report_fail(setup->report, STEP_IDENTITY, 1);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGCHLD, &ignore, NULL); /* orphans are reaped by the kernel */
-    open_gate(setup);
+}
+
+static _Noreturn void guard(const struct init_setup *setup, int program_pidfd)
+{
     /* The program must find nothing to reopen in /proc/1/fd even if init could be looked into. */
-    const int held[] = {setup->lifeline, program_pidfd[0]};
+    const int held[] = {setup->lifeline, program_pidfd};
     descriptors_keep(held, ARRAY_LEN(held));
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     identity_drop_capabilities();
     lock_down();
-    hold(setup->lifeline, program_pidfd[0]);
+    hold(setup->lifeline, program_pidfd);
+}
+
+_Noreturn void cell_init_main(const struct init_setup *setup)
+{
+    begin(setup);
+    make_network(setup);
+    set_host_name(setup);
+    identity_new_keyring();
+    wait_for_byte(setup->report);
+    become_root(setup);
+    int program_pidfd = -1;
+    wait_to_join(setup->report, &program_pidfd);
+    if (!MUTANT(CGROUPNS))
+        unshare(CLONE_NEWCGROUP); /* the program tells whether it found one */
+    hide(setup);
+    open_gate(setup);
+    guard(setup, program_pidfd);
+}
+
+/* Tells the warden that the root stands, and hands it what others need to enter. */
+static void report_slot(const struct init_setup *setup, int work)
+{
+    static const char *const names[SLOT_NAMESPACES] = {
+        [SLOT_USER] = "self/ns/user",    [SLOT_NET] = "self/ns/net", [SLOT_PID] = "self/ns/pid",
+        [SLOT_MNT] = "self/ns/mnt",      [SLOT_IPC] = "self/ns/ipc", [SLOT_UTS] = "self/ns/uts",
+        [SLOT_CGROUP] = "self/ns/cgroup"};
+    const struct cell_report prepared = {.kind = REPORT_PREPARED};
+    int fds[1 + SLOT_NAMESPACES] = {work};
+    size_t count = 1;
+    for (int i = setup->new_identity ? SLOT_USER : SLOT_PID; i < SLOT_NAMESPACES; i++) {
+        fds[count] = openat(setup->proc, names[i], O_RDONLY | O_CLOEXEC);
+        if (fds[count++] < 0)
+            report_fail(setup->report, STEP_ENTER, (uint32_t)i);
+    }
+    if (fd_send(setup->report, &prepared, sizeof prepared, fds, count) < 0)
+        _exit(1);
+}
+
+_Noreturn void cell_slot_init_main(const struct init_setup *setup)
+{
+    enum cell_step step;
+    begin(setup);
+    if (setup->new_identity) {
+        make_network(setup);
+        wait_for_byte(setup->report);
+    }
+    set_host_name(setup);
+    identity_new_keyring();
+    become_root(setup);
+    wait_to_join(setup->report, NULL);
+    if (!MUTANT(CGROUPNS))
+        unshare(CLONE_NEWCGROUP);
+    int work = root_on_template(setup->limit, &step);
+    if (work < 0)
+        report_fail(setup->report, step, 0);
+    hide(setup);
+    report_slot(setup, work);
+    guard(setup, -1);
 }

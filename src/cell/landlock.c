@@ -41,7 +41,7 @@ static int allow(int ruleset, const char *path, uint64_t access, uint64_t handle
     return sys_landlock_add_path(ruleset, access & handled, fd);
 }
 
-int landlock_apply(const struct program_setup *setup, bool *enforced)
+int landlock_apply(const struct plan_mount *mounts, size_t mount_count, bool *enforced)
 {
     *enforced = false;
     if (MUTANT(LANDLOCK) || MUTANT(INIT_HIDDEN)) /* Landlock alone would hide init too */
@@ -76,8 +76,8 @@ int landlock_apply(const struct program_setup *setup, bool *enforced)
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (allow(ruleset, rules[i].path, rules[i].access, handled) < 0)
             return -1;
-    for (size_t i = 0; i < setup->plan->mount_count; i++)
-        if (setup->mounts[i].writable && allow(ruleset, setup->mounts[i].destination, everything, handled) < 0)
+    for (size_t i = 0; i < mount_count; i++)
+        if (mounts[i].writable && allow(ruleset, mounts[i].destination, everything, handled) < 0)
             return -1;
     if (sys_landlock_restrict_self(ruleset) < 0)
         return -1;

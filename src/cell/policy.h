@@ -9,6 +9,7 @@ enum policy_action {
     POLICY_REFUSE,  /* recorded, answered with `refusal` */
     POLICY_OBSERVE, /* connect, sendto: recorded when it leaves the cell, then continued; the empty network is the wall
                      */
+    POLICY_TELL,    /* noted, then continued */
     POLICY_KILL     /* recorded, the cell is killed: no honest program calls it */
 };
 

@@ -1,5 +1,6 @@
-/* The program's process, from clone to user code: enter the cell, build its root, give up every right, run. The order
- * matters: what needs a capability comes before the capabilities go, and the system call filter comes last. */
+/* The program's process, from clone to user code: enter the cell, build its root if it is a cold one, give up every
+ * right, run. The order matters: what needs a capability comes before the capabilities go, and the system call filter
+ * comes last. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -46,48 +47,20 @@ static void reset_signals(void)
     sigaction(SIGPIPE, &standard, NULL);
 }
 
-/* Standard streams at 0..2 (and the value pipe at 3); everything else closes on exec, whoever opened it. */
-static int connect_stdio(const int stdio[4], int *kept[], unsigned kept_count)
-{
-    /* Out of the way first, so that no dup2 lands on a descriptor still needed. */
-    int high[4];
-    for (int i = 0; i < 4; i++) {
-        high[i] = stdio[i] < 0 ? -1 : fcntl(stdio[i], F_DUPFD_CLOEXEC, 4);
-        if (stdio[i] >= 0 && high[i] < 0)
-            return -1;
-    }
-    for (unsigned i = 0; i < kept_count; i++) {
-        *kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, 4);
-        if (*kept[i] < 0)
-            return -1;
-    }
-    for (int i = 0; i < 4; i++)
-        if (high[i] >= 0 && dup2(high[i], i) < 0)
-            return -1;
-    unsigned first = stdio[3] >= 0 ? 4 : 3;
-    if (MUTANT(CLOSE_FDS))
-        return 0;
-    if (close_range(first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-        return 0;
-    if (errno != ENOSYS && errno != EINVAL)
-        return -1;
-    for (int fd = (int)first; fd < 4096; fd++)
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return 0;
-}
-
-/* The file tree: begun at once, finished when the control group that its contents are charged to stands. */
-static void make_root(const struct program_setup *setup, int report)
+/* The file tree: begun at once, finished when the control group that its contents are charged to stands and the request
+ * is there. */
+static void make_root(const struct program_setup *setup, int report, struct handover_message *handover,
+                      struct plan *plan, int streams[STREAM_COUNT])
 {
     enum cell_step step;
     uint32_t detail = 0;
     int mount_fds[PLAN_MOUNT_MAX];
-    size_t mount_fd_count = 0;
     int root_fd = root_begin(&step);
     if (root_fd < 0)
         report_fail(report, step, 0);
-    wait_to_join(report, mount_fds, &mount_fd_count);
-    auto_close int work = root_finish(setup, root_fd, mount_fds, mount_fd_count, &step, &detail);
+    wait_to_join(report, NULL);
+    wait_for_handover(report, handover, plan, streams, mount_fds);
+    auto_close int work = root_finish(root_fd, plan, setup->mounts, mount_fds, handover->mount_count, &step, &detail);
     close(root_fd);
     if (work < 0)
         report_fail(report, step, detail);
@@ -97,15 +70,16 @@ static void make_root(const struct program_setup *setup, int report)
 }
 
 /* From the root of the cell's user namespace, with every right there, to its user without any. */
-static void give_up_rights(const struct program_setup *setup, int report, uint32_t *controls)
+static void give_up_rights(bool own_ids, int report, uint32_t *controls)
 {
     if (identity_lock() < 0)
         report_fail(report, STEP_CAPABILITIES, 0);
-    if (identity_become(CELL_UID, setup->own_ids) < 0)
+    if (identity_become(CELL_UID, own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 1);
     if (identity_drop_capabilities() < 0)
         report_fail(report, STEP_CAPABILITIES, 1);
     *controls |= CONTROL_BIT(CONTROL_CAPABILITIES);
+    umask(022);
     if (MUTANT(NO_NEW_PRIVS))
         return;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -114,10 +88,11 @@ static void give_up_rights(const struct program_setup *setup, int report, uint32
 }
 
 /* What remains reachable is fenced a second time, and the filter comes last. Sends the READY record. */
-static void restrict_and_report(const struct program_setup *setup, int report, struct cell_report *ready)
+static void restrict_and_report(const struct plan_mount *mounts, size_t mount_count, int report,
+                                struct cell_report *ready)
 {
     bool landlocked = false;
-    if (landlock_apply(setup, &landlocked) < 0)
+    if (landlock_apply(mounts, mount_count, &landlocked) < 0)
         report_fail(report, STEP_LANDLOCK, 0);
     if (landlocked)
         ready->controls |= CONTROL_BIT(CONTROL_LANDLOCK);
@@ -135,51 +110,132 @@ static void restrict_and_report(const struct program_setup *setup, int report, s
         close(listener); /* whoever holds it could answer its own calls */
 }
 
-_Noreturn void cell_program_main(const struct program_setup *setup)
+/* A clone of the warden: nothing of it may stay, in descriptors or otherwise. */
+static void leave_warden(const struct program_setup *setup)
 {
-    const struct plan *plan = setup->plan;
-    int report = setup->report, init_pidfd = setup->init_pidfd, gate = setup->gate;
-    int *kept[] = {&report, &init_pidfd, &gate};
-    struct cell_report ready = {.kind = REPORT_READY};
-    uint32_t detail = 0;
-
-    int needed[7] = {report, init_pidfd, gate};
-    memcpy(needed + 3, setup->stdio, sizeof setup->stdio);
+    const int needed[] = {setup->report, setup->init_pidfd, setup->gate};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!MUTANT(CLOSE_FDS) && descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
-        report_fail(report, STEP_STDIO, 1);
+        report_fail(setup->report, STEP_STDIO, 1);
     volunteer_for_oom();
     identity_new_keyring();
     setsid();
     reset_signals();
     personality(PER_LINUX);
-    if (connect_stdio(setup->stdio, kept, ARRAY_LEN(kept)) < 0)
+}
+
+/* Every right is still there, the request too: from here to user code. */
+static _Noreturn void run(const struct program_setup *setup, int report, const struct handover_message *handover,
+                          const struct plan *plan, const int streams[STREAM_COUNT], struct cell_report *ready)
+{
+    uint32_t detail = 0;
+    int *kept[] = {&report};
+    if (streams_connect(streams, handover->waits ? report : -1, kept, ARRAY_LEN(kept)) < 0)
         report_fail(report, STEP_STDIO, 0);
-
-    /* The clone itself entered the pid namespace. */
-    if (setns(init_pidfd, (int)(setup->namespaces & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS))) < 0)
-        report_fail(report, STEP_ENTER, 0);
-    if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
-        report_fail(report, STEP_IDENTITY, 0);
-    make_root(setup, report);
-    if (enter_late(gate, setup->namespaces, &ready.controls) < 0)
-        report_fail(report, STEP_ENTER, 1);
-
-    give_up_rights(setup, report, &ready.controls);
-    umask(022);
+    give_up_rights(setup->own_ids, report, &ready->controls);
     if (files_write(plan, &detail) < 0)
         report_fail(report, STEP_FILES, detail);
     if (chdir("/work") < 0)
         report_fail(report, STEP_FILES, UINT32_MAX);
     /* Not before: the disk's quota, not a signal for a file too long, tells of program files that do not fit. */
-    if (rlimits_apply(setup) < 0)
+    if (rlimits_apply(0, plan->limit, setup->group_limits) < 0)
         report_fail(report, STEP_RLIMITS, 0);
-    restrict_and_report(setup, report, &ready);
-
+    restrict_and_report(plan->mounts, plan->mount_count, report, ready);
     for (char *const *path = plan->candidates; *path; path++) {
         execve(*path, plan->argv, MUTANT(ENVIRONMENT) ? environ : plan->envp);
         if (errno != ENOENT && errno != ENOTDIR)
             break;
     }
     report_fail(report, STEP_EXEC, 0);
+}
+
+_Noreturn void cell_program_main(const struct program_setup *setup)
+{
+    int report = setup->report, streams[STREAM_COUNT];
+    struct cell_report ready = {.kind = REPORT_READY};
+    struct handover_message handover;
+    struct plan plan;
+
+    leave_warden(setup);
+    /* The clone itself entered the pid namespace. */
+    uint32_t early = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+    if (setns(setup->init_pidfd, (int)(setup->namespaces & early)) < 0)
+        report_fail(report, STEP_ENTER, 0);
+    if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
+        report_fail(report, STEP_IDENTITY, 0);
+    make_root(setup, report, &handover, &plan, streams);
+    if (enter_late(setup->gate, setup->namespaces, &ready.controls) < 0)
+        report_fail(report, STEP_ENTER, 1);
+    run(setup, report, &handover, &plan, streams, &ready);
+}
+
+_Noreturn void cell_slot_program_main(const struct program_setup *setup)
+{
+    int report = setup->report, streams[STREAM_COUNT], mount_fds[PLAN_MOUNT_MAX];
+    struct cell_report ready = {.kind = REPORT_READY};
+    struct handover_message handover;
+    struct plan plan;
+    uint32_t detail = 0;
+
+    leave_warden(setup);
+    wait_to_join(report, NULL);
+    uint32_t most = setup->namespaces & ~(uint32_t)CLONE_NEWPID;
+    if (setns(setup->init_pidfd, (int)most) < 0)
+        report_fail(report, STEP_ENTER, 0);
+    if (!MUTANT(CGROUPNS) && setns(setup->init_pidfd, CLONE_NEWCGROUP) == 0)
+        ready.controls |= CONTROL_BIT(CONTROL_CGROUPNS);
+    if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
+        report_fail(report, STEP_IDENTITY, 0);
+
+    wait_for_handover(report, &handover, &plan, streams, mount_fds);
+    if (root_place_mounts(&plan, mount_fds, &detail) < 0)
+        report_fail(report, STEP_REQUEST_MOUNT, detail);
+    run(setup, report, &handover, &plan, streams, &ready);
+}
+
+/* Namespaces that the fork itself did not enter. */
+static void enter_slot(const int *namespaces, int report, uint32_t *controls)
+{
+    static const struct {
+        enum slot_namespace which;
+        int flag;
+    } rows[] = {{SLOT_NET, CLONE_NEWNET}, {SLOT_MNT, CLONE_NEWNS}, {SLOT_IPC, CLONE_NEWIPC}, {SLOT_UTS, CLONE_NEWUTS}};
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+        if (setns(namespaces[rows[i].which], rows[i].flag) < 0)
+            report_fail(report, STEP_ENTER, i);
+    if (!MUTANT(CGROUPNS) && setns(namespaces[SLOT_CGROUP], CLONE_NEWCGROUP) == 0)
+        *controls |= CONTROL_BIT(CONTROL_CGROUPNS);
+}
+
+void cell_forked_main(const struct enter_message *message, int *fds)
+{
+    struct cell_report ready = {.kind = REPORT_READY};
+    const int *namespaces = fds, *cgroup_files = fds + SLOT_NAMESPACES, *given = cgroup_files + message->cgroup_files;
+    unsigned stream_count = message->has_value ? STREAM_COUNT : STREAM_VALUE;
+    int streams[STREAM_COUNT] = {given[STREAM_IN], given[STREAM_OUT], given[STREAM_ERR],
+                                 message->has_value ? given[STREAM_VALUE] : -1};
+    int report = given[stream_count];
+
+    if (!message->into_cgroup && cgroup_join(cgroup_files, message->cgroup_files) < 0)
+        report_fail(report, STEP_CGROUP_JOIN, 0);
+    volunteer_for_oom();
+    identity_new_keyring();
+    setsid();
+    enter_slot(namespaces, report, &ready.controls);
+    int *kept[] = {&report};
+    if (streams_connect(streams, report, kept, ARRAY_LEN(kept)) < 0)
+        report_fail(report, STEP_STDIO, 0);
+    report = CELL_HANDOVER_FD;
+    if (close_range(CELL_HANDOVER_FD + 1, ~0U, 0) < 0)
+        report_fail(report, STEP_STDIO, 1);
+    give_up_rights(message->own_ids, report, &ready.controls);
+    if (chdir("/work") < 0)
+        report_fail(report, STEP_FILES, UINT32_MAX);
+    if (rlimits_apply(0, message->limit, message->group_limits) < 0)
+        report_fail(report, STEP_RLIMITS, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* Changing ids without exec takes this away; there is no secret in here to hide from the program itself. */
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        report_fail(report, STEP_IDENTITY, 2);
+    restrict_and_report(NULL, 0, report, &ready);
 }

@@ -35,6 +35,7 @@ static const struct {
     [STEP_RLIMITS] = {"set the resource limits", CONTROL_NONE},
     [STEP_CAPABILITIES] = {"drop all capabilities", CONTROL_CAPABILITIES},
     [STEP_NO_NEW_PRIVS] = {"set no_new_privs", CONTROL_NO_NEW_PRIVS},
+    [STEP_HANDOVER] = {"take over the request", CONTROL_NONE},
     [STEP_FILES] = {"write the program's files", CONTROL_NONE},
     [STEP_STDIO] = {"connect the standard streams", CONTROL_NONE},
     [STEP_LANDLOCK] = {"restrict files with Landlock", CONTROL_LANDLOCK},

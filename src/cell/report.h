@@ -34,6 +34,7 @@ enum cell_step {
     STEP_RLIMITS,
     STEP_CAPABILITIES,
     STEP_NO_NEW_PRIVS,
+    STEP_HANDOVER,
     STEP_FILES,
     STEP_STDIO,
     STEP_LANDLOCK,
@@ -45,7 +46,7 @@ enum cell_step {
 
 enum report_kind {
     REPORT_FAILED,   /* step, error, detail (which item of a list) */
-    REPORT_PREPARED, /* from the program: the root stands; carries the work directory's descriptor */
+    REPORT_PREPARED, /* the root stands; carries the work directory's descriptor, from a slot's init also namespaces */
     REPORT_READY     /* from the program: restrictions are in force; carries the listener if there is one */
 };
 

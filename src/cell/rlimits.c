@@ -18,11 +18,10 @@ static rlim_t cpu_seconds(int64_t cpu_ms)
     return cpu_ms == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)((cpu_ms + 999) / 1000 + 1);
 }
 
-int rlimits_apply(const struct program_setup *setup)
+int rlimits_apply(pid_t pid, const int64_t *limit, bool group_limits)
 {
-    const int64_t *limit = setup->plan->limit;
     /* With a pids group its counter is the verdict's witness, so the rlimit must not trip first. */
-    rlim_t processes = (rlim_t)limit[LIMIT_PROCESSES] + (setup->group_limits ? 16 : 1);
+    rlim_t processes = (rlim_t)limit[LIMIT_PROCESSES] + (group_limits ? 16 : 1);
     rlim_t data = (rlim_t)limit[LIMIT_MEMORY_BYTES] + DATA_ROOM;
     struct {
         int resource;
@@ -42,20 +41,20 @@ int rlimits_apply(const struct program_setup *setup)
         {RLIMIT_RTPRIO, 0, 0, false},
         /* A net under the warden's samples. RLIMIT_AS would kill node and java at start; data counts thread stacks in
          * full, of which java has many, so it needs room beyond what is really used. */
-        {RLIMIT_DATA, data, data, setup->group_limits || MUTANT(MEMORY)},
+        {RLIMIT_DATA, data, data, group_limits || MUTANT(MEMORY)},
     };
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].off)
             continue;
         struct rlimit now, want = {.rlim_cur = rows[i].soft, .rlim_max = rows[i].hard};
-        if (getrlimit((__rlimit_resource_t)rows[i].resource, &now) < 0)
+        if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, NULL, &now) < 0)
             return -1;
         /* An ordinary caller may already be below; limits only go down. */
-        if (want.rlim_max > now.rlim_max)
+        if (pid == 0 && want.rlim_max > now.rlim_max)
             want.rlim_max = now.rlim_max;
         if (want.rlim_cur > want.rlim_max)
             want.rlim_cur = want.rlim_max;
-        if (setrlimit((__rlimit_resource_t)rows[i].resource, &want) < 0)
+        if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, &want, NULL) < 0)
             return -1;
     }
     return 0;

@@ -143,6 +143,14 @@ static int make_etc(int root_fd)
     return 0;
 }
 
+static int make_terminals(int root_fd)
+{
+    static const char *const options[][2] = {
+        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"max", "64"}, {"mode", "0620"}, {NULL, NULL}};
+    auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
+}
+
 static int make_devices(int root_fd)
 {
     if (mkdirat(root_fd, "dev", 0755) < 0 || mkdirat(root_fd, "dev/pts", 0755) < 0 ||
@@ -158,16 +166,13 @@ static int make_devices(int root_fd)
             mounts_attach(node, root_fd, path) < 0)
             return -1;
     }
-    static const char *const options[][2] = {
-        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"max", "64"}, {"mode", "0620"}, {NULL, NULL}};
-    auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
+    return 0;
 }
 
 static const struct {
     const char *name, *path;
     mode_t mode;
-} store_parts[] = {{"work", "work", 0755}, {"tmp", "tmp", 01777}, {"shm", "dev/shm", 01777}};
+} store_parts[] = {{"work", "work", 0755}, {"shm", "dev/shm", 01777}, {"tmp", "tmp", 01777}};
 
 /* Shows the parts of the store at their places; the descriptor of the work directory, or -1. */
 static int place_store(int root_fd, int store)
@@ -183,8 +188,17 @@ static int place_store(int root_fd, int store)
     return take_fd(&work);
 }
 
+/* The places of the store's parts; in a read-only root they are there already. */
+static int make_places(int root_fd)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(store_parts); i++)
+        if (mkdirat(root_fd, store_parts[i].path, 0755) < 0 && errno != EEXIST)
+            return -1;
+    return 0;
+}
+
 /* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached
- * mounts; there it is attached whole for a moment, at the price of an unmount, which waits for the whole machine. */
+ * mounts; there it is attached whole at /tmp, where its own part then covers it. */
 static int make_store(int root_fd, const int64_t *limit)
 {
     char size[24], inodes[24];
@@ -198,18 +212,14 @@ static int make_store(int root_fd, const int64_t *limit)
         return -1;
     for (unsigned i = 0; i < ARRAY_LEN(store_parts); i++)
         if (mkdirat(store, store_parts[i].name, store_parts[i].mode) < 0 ||
-            fchownat(store, store_parts[i].name, CELL_UID, CELL_UID, AT_SYMLINK_NOFOLLOW) < 0 ||
-            (mkdirat(root_fd, store_parts[i].path, 0755) < 0 && errno != EEXIST))
+            fchownat(store, store_parts[i].name, CELL_UID, CELL_UID, AT_SYMLINK_NOFOLLOW) < 0)
             return -1;
+    if (make_places(root_fd) < 0)
+        return -1;
     int work = place_store(root_fd, store);
     if (work >= 0 || errno != EINVAL)
         return work;
-    if (mkdirat(root_fd, "store", 0700) < 0 || mounts_attach(store, root_fd, "store") < 0)
-        return -1;
-    auto_close int placed = place_store(root_fd, store);
-    if (placed < 0 || umount2("/proc/store", MNT_DETACH) < 0 || unlinkat(root_fd, "store", AT_REMOVEDIR) < 0)
-        return -1;
-    return take_fd(&placed);
+    return mounts_attach(store, root_fd, "tmp") < 0 ? -1 : place_store(root_fd, store);
 }
 
 /* An ordinary user's mount: the path is opened in this namespace's copy of the mounts and must be the very object that
@@ -242,10 +252,10 @@ static int step_into(int dir, const char *name, bool directory)
 }
 
 /* The place of a mount: its path walked from the new root, a component at a time. */
-static int find_place(int root_fd, const struct cell_mount *mount)
+static int find_place(int root_fd, const char *destination, bool directory)
 {
     auto_close int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 4);
-    for (const char *path = mount->destination; at >= 0 && *path;) {
+    for (const char *path = destination; at >= 0 && *path;) {
         char name[256];
         path += strspn(path, "/");
         size_t length = strcspn(path, "/");
@@ -258,18 +268,18 @@ static int find_place(int root_fd, const struct cell_mount *mount)
         memcpy(name, path, length);
         name[length] = '\0';
         path += length;
-        int next = step_into(at, name, *path || mount->directory);
+        int next = step_into(at, name, *path || directory);
         close(at);
         at = next;
     }
     return take_fd(&at);
 }
 
-static int place_mount(int root_fd, const struct cell_mount *mount, int detached)
+static int place_mount(int root_fd, const struct plan_mount *mount, int tree)
 {
-    auto_close int own = mount->source ? clone_source(mount) : -1;
-    int tree = mount->source ? own : detached;
-    auto_close int place = tree < 0 ? -1 : find_place(root_fd, mount);
+    struct stat st;
+    auto_close int place =
+        tree < 0 || fstat(tree, &st) < 0 ? -1 : find_place(root_fd, mount->destination, S_ISDIR(st.st_mode));
     if (place < 0 || mounts_restrict(tree, mount->writable ? NO_SETUID : READ_ONLY, true) < 0)
         return -1;
     return mounts_attach(tree, place, "");
@@ -304,12 +314,16 @@ static int hide_in_proc(int root_fd)
     return 0;
 }
 
-static int make_proc(int root_fd)
+static int mount_proc(int root_fd)
 {
     auto_close int proc = mounts_new("proc", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-    if (proc < 0 || mkdirat(root_fd, "proc", 0555) < 0)
-        return -1;
-    if (mounts_attach(proc, root_fd, "proc") < 0)
+    return proc < 0 ? -1 : mounts_attach(proc, root_fd, "proc");
+}
+
+static int bound_user(int root_fd)
+{
+    auto_close int proc = openat(root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
         return -1;
     for (unsigned i = 0; i < ARRAY_LEN(user_limits); i++) {
         auto_close int fd = openat(proc, user_limits[i].file, O_WRONLY | O_CLOEXEC);
@@ -346,7 +360,16 @@ static int enter_root(int root_fd)
     return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-int root_begin(enum cell_step *step)
+static int show_etc(int root_fd, char *const *names)
+{
+    for (; *names; names++)
+        if (show_entry(root_fd, "/etc/", "etc/", *names) < 0)
+            return -1;
+    return 0;
+}
+
+/* What no request and no cell makes different, but for /proc, whose place is there. */
+static int make_common(enum cell_step *step)
 {
     static const char *const options[][2] = {{"size", "1m"}, {"nr_inodes", "1024"}, {"mode", "0755"}, {NULL, NULL}};
     umask(0);
@@ -368,7 +391,20 @@ int root_begin(enum cell_step *step)
     if (make_system(root_fd) < 0)
         return -1;
     *step = STEP_PROC;
-    if (make_proc(root_fd) < 0)
+    if (mkdirat(root_fd, "proc", 0555) < 0 || mount_proc(root_fd) < 0)
+        return -1;
+    return take_fd(&root_fd);
+}
+
+int root_begin(enum cell_step *step)
+{
+    auto_close int root_fd = make_common(step);
+    if (root_fd < 0)
+        return -1;
+    if (bound_user(root_fd) < 0)
+        return -1;
+    *step = STEP_DEVICES;
+    if (make_terminals(root_fd) < 0)
         return -1;
     *step = STEP_PROC_MASKS;
     if (hide_in_proc(root_fd) < 0)
@@ -376,23 +412,22 @@ int root_begin(enum cell_step *step)
     return take_fd(&root_fd);
 }
 
-int root_finish(const struct program_setup *setup, int root_fd, const int *mount_fds, size_t mount_fd_count,
-                enum cell_step *step, uint32_t *detail)
+int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *sources, const int *mount_fds,
+                size_t mount_fd_count, enum cell_step *step, uint32_t *detail)
 {
-    const struct plan *plan = setup->plan;
     *step = STEP_ETC;
-    for (char *const *name = plan->etc; *name; name++)
-        if (show_entry(root_fd, "/etc/", "etc/", *name) < 0)
-            return -1;
+    if (show_etc(root_fd, plan->etc) < 0)
+        return -1;
     *step = STEP_STORE;
     auto_close int work = make_store(root_fd, plan->limit);
     if (work < 0)
         return -1;
     *step = STEP_REQUEST_MOUNT;
-    for (size_t i = 0, next = 0; i < plan->mount_count; i++) {
+    for (size_t i = 0; i < plan->mount_count; i++) {
         *detail = (uint32_t)i;
-        int detached = setup->mounts[i].source || next >= mount_fd_count ? -1 : mount_fds[next++];
-        if (place_mount(root_fd, &setup->mounts[i], detached) < 0)
+        auto_close int own = sources[i].source ? clone_source(&sources[i]) : -1;
+        int tree = sources[i].source ? own : i < mount_fd_count ? mount_fds[i] : -1;
+        if (place_mount(root_fd, &plan->mounts[i], tree) < 0)
             return -1;
     }
     *step = STEP_ROOT;
@@ -402,4 +437,71 @@ int root_finish(const struct program_setup *setup, int root_fd, const int *mount
     if (enter_root(root_fd) < 0)
         return -1;
     return take_fd(&work);
+}
+
+/* The template's own /proc is that of an empty pid namespace; a copy of the template covers it with the cell's. It is
+ * not masked, because the kernel lets a user namespace mount a /proc only where it can see a whole one. */
+int root_template(char *const *etc, enum cell_step *step)
+{
+    auto_close int root_fd = make_common(step);
+    if (root_fd < 0)
+        return -1;
+    *step = STEP_ETC;
+    if (show_etc(root_fd, etc) < 0)
+        return -1;
+    *step = STEP_ROOT;
+    if (make_places(root_fd) < 0 || mounts_restrict(root_fd, READ_ONLY, false) < 0)
+        return -1;
+    *step = STEP_PIVOT;
+    return enter_root(root_fd);
+}
+
+int root_on_template(const int64_t *limit, enum cell_step *step)
+{
+    *step = STEP_ROOT;
+    auto_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return -1;
+    umask(0);
+    *step = STEP_PROC;
+    if (mount_proc(root_fd) < 0 || bound_user(root_fd) < 0)
+        return -1;
+    *step = STEP_DEVICES;
+    if (make_terminals(root_fd) < 0)
+        return -1;
+    *step = STEP_PROC_MASKS;
+    if (hide_in_proc(root_fd) < 0)
+        return -1;
+    *step = STEP_STORE;
+    return make_store(root_fd, limit);
+}
+
+int root_for_zygote(const int64_t *limit, enum cell_step *step)
+{
+    static const char *const options[][2] = {{"hidepid", "invisible"}, {"subset", "pid"}, {NULL, NULL}};
+    *step = STEP_ROOT;
+    auto_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return -1;
+    umask(0);
+    /* Only the superuser may mount one of the host's pid namespace; without it an interpreter that needs one fails. */
+    auto_close int proc = mounts_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (proc >= 0 && mounts_attach(proc, root_fd, "proc") < 0)
+        return -1;
+    *step = STEP_STORE;
+    auto_close int work = make_store(root_fd, limit);
+    return work < 0 ? -1 : 0;
+}
+
+int root_place_mounts(const struct plan *plan, const int *mount_fds, uint32_t *detail)
+{
+    auto_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return -1;
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        *detail = (uint32_t)i;
+        if (place_mount(root_fd, &plan->mounts[i], mount_fds[i]) < 0)
+            return -1;
+    }
+    return 0;
 }

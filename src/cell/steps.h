@@ -2,6 +2,8 @@
 #ifndef CELL_STEPS_H
 #define CELL_STEPS_H
 
+#include <sys/types.h>
+
 #include "cell/cell.h"
 #include "cell/report.h"
 
@@ -33,23 +35,39 @@ int mounts_attach(int mount_fd, int dir_fd, const char *path);
 /* root.c: what the program sees. What needs neither the request nor its group first; then the rest, up to the entry
  * into the new root, which returns the work directory's descriptor. On failure `*step` and `*detail` tell where. */
 int root_begin(enum cell_step *step);
-int root_finish(const struct program_setup *setup, int root_fd, const int *mount_fds, size_t mount_fd_count,
-                enum cell_step *step, uint32_t *detail);
+int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *sources, const int *mount_fds,
+                size_t mount_fd_count, enum cell_step *step, uint32_t *detail);
+/* The same for a slot, in two parts: the template, made once and copied with its mount namespace, and in the copy what
+ * is the cell's own; returns the work directory's descriptor. */
+int root_template(char *const *etc, enum cell_step *step);
+int root_on_template(const int64_t *limit, enum cell_step *step);
+/* A zygote's: the template, a /proc that shows it its own processes, and a store for its own files. */
+int root_for_zygote(const int64_t *limit, enum cell_step *step);
+/* Mounts of a request into a root that stands. */
+int root_place_mounts(const struct plan *plan, const int *mount_fds, uint32_t *detail);
 
 /* wait.c: messages to a child; each leaves the process when there is no warden any more. */
 void wait_for_byte(int fd);
 void wait_at_gate(int gate, int namespaces[2]);
-/* Joins; `others` has room for PLAN_MOUNT_MAX descriptors that came beside. */
-void wait_to_join(int report, int *others, size_t *other_count);
+/* Joins; `other`, unless NULL, becomes the descriptor that came beside, or -1. */
+void wait_to_join(int report, int *other);
+/* Maps the plan that comes with the message; `streams` are -1 where there is none. */
+void wait_for_handover(int report, struct handover_message *message, struct plan *plan, int streams[STREAM_COUNT],
+                       int *mount_fds);
+
+/* streams.c: standard streams at 0..2, the value pipe at 3, `handover` (or -1) at CELL_HANDOVER_FD; everything else
+ * closes on exec. `kept` are moved out of the way. */
+int streams_connect(const int streams[STREAM_COUNT], int handover, int *kept[], unsigned kept_count);
 
 /* rlimits.c */
-int rlimits_apply(const struct program_setup *setup);
+/* Of this process (0), or from outside of another. */
+int rlimits_apply(pid_t pid, const int64_t *limit, bool group_limits);
 
 /* files.c */
 int files_write(const struct plan *plan, uint32_t *detail);
 
 /* landlock.c */
-int landlock_apply(const struct program_setup *setup, bool *enforced);
+int landlock_apply(const struct plan_mount *mounts, size_t mount_count, bool *enforced);
 
 /* seccomp.c: returns the listener in *listener, or -1 there when the kernel gives none. */
 int seccomp_apply(int *listener);

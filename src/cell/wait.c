@@ -1,8 +1,9 @@
-/* What a child waits for: a byte, or the message with which it joins its control group. End of file means that whoever
- * should have sent it is gone, and ends the process. */
+/* What a child waits for: a byte, the message with which it joins its control group, the one that tells what it is to
+ * be. End of file means that whoever should have sent it is gone, and ends the process. */
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/fd.h"
 #include "cell/steps.h"
 
@@ -25,12 +26,12 @@ void wait_at_gate(int gate, int namespaces[2])
         _exit(0);
 }
 
-void wait_to_join(int report, int *others, size_t *other_count)
+void wait_to_join(int report, int *other)
 {
     struct join_message message;
-    int fds[CELL_CGROUP_FILES_MAX + PLAN_MOUNT_MAX];
+    int fds[CELL_CGROUP_FILES_MAX + 1];
     size_t count = 0;
-    ssize_t n = fd_receive(report, &message, sizeof message, fds, CELL_CGROUP_FILES_MAX + PLAN_MOUNT_MAX, &count);
+    ssize_t n = fd_receive(report, &message, sizeof message, fds, ARRAY_LEN(fds), &count);
     if (n == 0)
         _exit(0);
     if (n != sizeof message || message.cgroup_files > count || message.cgroup_files > CELL_CGROUP_FILES_MAX ||
@@ -38,7 +39,29 @@ void wait_to_join(int report, int *others, size_t *other_count)
         report_fail(report, STEP_CGROUP_JOIN, 0);
     for (size_t i = 0; i < message.cgroup_files; i++)
         close(fds[i]);
-    *other_count = count - message.cgroup_files;
-    for (size_t i = 0; i < *other_count; i++)
-        others[i] = fds[message.cgroup_files + i];
+    if (other)
+        *other = count > message.cgroup_files ? fds[message.cgroup_files] : -1;
+}
+
+void wait_for_handover(int report, struct handover_message *message, struct plan *plan, int streams[STREAM_COUNT],
+                       int *mount_fds)
+{
+    int fds[1 + STREAM_COUNT + PLAN_MOUNT_MAX];
+    size_t count = 0;
+    ssize_t n = fd_receive(report, message, sizeof *message, fds, ARRAY_LEN(fds), &count);
+    if (n == 0)
+        _exit(0);
+    if (n != sizeof *message || count < 1 || plan_map(fds[0], plan) < 0)
+        report_fail(report, STEP_HANDOVER, 0);
+    close(fds[0]);
+    size_t stream_count = plan->value_pipe ? STREAM_COUNT : STREAM_VALUE;
+    if (count != 1 + stream_count + message->mount_count || message->mount_count > plan->mount_count) {
+        errno = EBADMSG;
+        report_fail(report, STEP_HANDOVER, 1);
+    }
+    streams[STREAM_VALUE] = -1;
+    for (size_t i = 0; i < stream_count; i++)
+        streams[i] = fds[1 + i];
+    for (size_t i = 0; i < message->mount_count; i++)
+        mount_fds[i] = fds[1 + stream_count + i];
 }

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "cell/mutant.h"
 #include "engine/delegate.h"
+#include "engine/warm.h"
 #include "warden/protocol.h"
 
 /* A session of its own, so that a terminal's Ctrl-C reaches the caller only; default signals; no environment; no
@@ -106,7 +107,10 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
         return error_nomem(err);
     engine->references = 1;
     engine->socket = engine->warden_pidfd = -1;
+    engine->warm = options->warm;
+    engine->warm_bytes = options->warm_bytes;
     pthread_mutex_init(&engine->versions_lock, NULL);
+    pthread_mutex_init(&engine->pools_lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
     char **directories = NULL;
     int code = own ? 0 : error_sys(err, errno, "engine", "cannot read /proc/self/maps");
@@ -123,6 +127,8 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
         cordon_engine_close(engine);
         return code;
     }
+    if (engine->warm)
+        engine->zygote_path = places_zygote(own);
     *out = engine;
     return 0;
 }
@@ -145,6 +151,7 @@ void engine_unref(struct cordon_engine *engine)
         return;
     catalog_close(engine->catalog);
     versions_free(engine);
+    warm_free(engine);
     pthread_mutex_destroy(&engine->versions_lock);
     free(engine);
 }

@@ -17,6 +17,11 @@ struct cordon_engine {
     struct catalog *catalog;
     pthread_mutex_t versions_lock;
     struct version *versions;
+    bool warm;
+    size_t warm_bytes;
+    pthread_mutex_t pools_lock;
+    struct known_pool *pools; /* that the warden knows */
+    char *zygote_path;        /* NULL: none is forked */
 };
 
 /* A run outlives a closed engine as an object: it then only tells that the warden is gone. */
@@ -37,6 +42,9 @@ void places_free(char **directories);
  * a cell. NULL when it cannot be told. Owned by the engine. */
 const char *version_of(struct cordon_engine *engine, const struct manifest *manifest);
 void versions_free(struct cordon_engine *engine);
+
+/* What an interpreter loads to be forked; NULL when it is not there. */
+char *places_zygote(const char *own);
 
 /* The first candidate that exists in the environment, or NULL. */
 const char *environment_find(char *const *candidates);

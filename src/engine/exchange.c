@@ -37,19 +37,6 @@ static void unwatch_close(struct exchange *exchange, int *fd)
     *fd = -1;
 }
 
-/* A pipe whose far end the cell's user may reopen through /dev/stdout, whoever that is on the host. */
-static int open_pipe(int *near, int *far, bool far_reads)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
-    *near = ends[far_reads ? 1 : 0];
-    *far = ends[far_reads ? 0 : 1];
-    if (fchmod(*far, 0666) < 0)
-        return -1;
-    return fd_set_nonblocking(*near, true);
-}
-
 static void stop_stdin_source(struct exchange *exchange)
 {
     if (exchange->stdin_source >= 0 && exchange->stdin_pollable)
@@ -118,60 +105,43 @@ static void feed_stdin(struct exchange *exchange, bool source_ready)
     }
 }
 
-static int open_stdin(struct exchange *exchange, const struct exchange_input *input)
+/* Whatever the program is given to read, once it can. */
+static int open_stdin_source(struct exchange *exchange, const struct exchange_input *input)
 {
     exchange->stdin_at = input->stdin_bytes;
     exchange->stdin_left = input->stdin_bytes ? input->stdin_length : 0;
-    if (watch(exchange, exchange->stdin_write, 0) < 0)
-        return -1;
     if (input->stdin_bytes || input->stdin_fd < 0)
         return 0;
     exchange->stdin_buffer = malloc(CHUNK);
     exchange->stdin_source = fcntl(input->stdin_fd, F_DUPFD_CLOEXEC, 3);
-    if (!exchange->stdin_buffer || exchange->stdin_source < 0)
-        return -1;
-    exchange->stdin_pollable = watch(exchange, exchange->stdin_source, EPOLLIN) == 0;
-    return exchange->stdin_pollable || errno == EPERM ? 0 : -1; /* EPERM: a regular file, always ready */
-}
-
-/* The far ends live only until the order is sent. */
-struct far_ends {
-    int out[2], value, run;
-};
-
-static int open_pipes(struct exchange *exchange, const struct exchange_input *input, struct far_ends *far)
-{
-    for (int i = 0; i < 2; i++)
-        if (open_pipe(&exchange->streams[i].fd, &far->out[i], false) < 0 ||
-            watch(exchange, exchange->streams[i].fd, EPOLLIN) < 0)
-            return -1;
-    if (input->plan->value_pipe &&
-        (open_pipe(&exchange->value_fd, &far->value, false) < 0 || watch(exchange, exchange->value_fd, EPOLLIN) < 0))
-        return -1;
-    if (open_pipe(&exchange->stdin_write, &exchange->stdin_read, true) < 0 || open_stdin(exchange, input) < 0)
-        return -1;
-    int talk[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, talk) < 0)
-        return -1;
-    exchange->talk = talk[0];
-    far->run = talk[1];
-    return watch(exchange, exchange->talk, EPOLLIN);
+    return exchange->stdin_buffer && exchange->stdin_source >= 0 ? 0 : -1;
 }
 
 static int send_order(struct cordon_engine *engine, const struct exchange *exchange, const struct exchange_input *input,
-                      const struct far_ends *far, int plan_fd)
+                      int run, int plan_fd)
 {
-    int fds[FD_MESSAGE_MAX] = {
-        [ORDER_PLAN] = plan_fd,       [ORDER_RUN] = far->run,       [ORDER_STDIN] = exchange->stdin_read,
-        [ORDER_STDOUT] = far->out[0], [ORDER_STDERR] = far->out[1],
-    };
-    size_t count = ORDER_VALUE;
-    if (input->plan->value_pipe)
-        fds[count++] = far->value;
+    int fds[FD_MESSAGE_MAX] = {plan_fd, run};
+    size_t count = 2;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {.size = sizeof order, .has_value = input->plan->value_pipe, .accepted_us = exchange->sent_us};
+    struct order order = {.size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
+}
+
+static int talk_to_warden(struct exchange *exchange, const struct exchange_input *input, int plan_fd, cordon_error *err)
+{
+    int talk[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, talk) < 0)
+        return error_sys(err, errno, "warden", "cannot make a socket");
+    exchange->talk = talk[0];
+    auto_close int run = talk[1];
+    if (watch(exchange, exchange->talk, EPOLLIN) < 0 || open_stdin_source(exchange, input) < 0)
+        return error_sys(err, errno, "pipes", "cannot connect the program's standard streams");
+    if (send_order(exchange->engine, exchange, input, run, plan_fd) == 0)
+        return 0;
+    return errno == EPIPE || errno == ECONNRESET
+               ? error_set(err, CORDON_EGONE, "warden", "the warden has ended")
+               : error_sys(err, errno, "warden", "cannot send the order to the warden");
 }
 
 int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
@@ -194,24 +164,39 @@ int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int 
         capture_init(&exchange->streams[i].capture, input->output_cap);
     auto_close int plan_fd = -1;
     int code = plan_write(input->plan, &plan_fd, err);
+    if (code == 0)
+        code = talk_to_warden(exchange, input, plan_fd, err);
     if (code < 0)
-        return code;
-    struct far_ends far = {{-1, -1}, -1, -1};
-    if (open_pipes(exchange, input, &far) < 0)
-        code = error_sys(err, errno, "pipes", "cannot connect the program's standard streams");
-    else if (send_order(engine, exchange, input, &far, plan_fd) < 0)
-        code = errno == EPIPE || errno == ECONNRESET
-                   ? error_set(err, CORDON_EGONE, "warden", "the warden has ended")
-                   : error_sys(err, errno, "warden", "cannot send the order to the warden");
-    int ends[] = {far.out[0], far.out[1], far.value, far.run};
-    for (unsigned i = 0; i < ARRAY_LEN(ends); i++)
-        cleanup_close(&ends[i]);
-    if (code < 0) {
         exchange_close(exchange);
-        return code;
+    return code;
+}
+
+/* The program runs: its streams have come, and it can be given what it is to read. */
+static bool take_streams(struct exchange *exchange, const int *fds, size_t count)
+{
+    if (count < STARTED_VALUE) {
+        for (size_t i = 0; i < count; i++)
+            close(fds[i]);
+        return false;
     }
-    feed_stdin(exchange, false);
-    return 0;
+    exchange->started = true;
+    exchange->stdin_read = fds[STARTED_STDIN_READ];
+    exchange->stdin_write = fds[STARTED_STDIN_WRITE];
+    exchange->streams[0].fd = fds[STARTED_STDOUT];
+    exchange->streams[1].fd = fds[STARTED_STDERR];
+    exchange->value_fd = count > STARTED_VALUE ? fds[STARTED_VALUE] : -1;
+    const int read_from[] = {exchange->streams[0].fd, exchange->streams[1].fd, exchange->value_fd};
+    bool good = fd_set_nonblocking(exchange->stdin_write, true) == 0 && watch(exchange, exchange->stdin_write, 0) == 0;
+    for (unsigned i = 0; i < ARRAY_LEN(read_from); i++)
+        good &= read_from[i] < 0 ||
+                (fd_set_nonblocking(read_from[i], true) == 0 && watch(exchange, read_from[i], EPOLLIN) == 0);
+    if (exchange->stdin_source >= 0) {
+        exchange->stdin_pollable = watch(exchange, exchange->stdin_source, EPOLLIN) == 0;
+        good &= exchange->stdin_pollable || errno == EPERM; /* a regular file, always ready */
+    }
+    if (good)
+        feed_stdin(exchange, false);
+    return good;
 }
 
 static void take_output(struct exchange *exchange, int index, size_t most)
@@ -286,17 +271,18 @@ static void take_event(struct exchange *exchange)
         struct event_failed failed;
         struct event_ended ended;
     } event;
-    int fd = -1;
+    int fds[STARTED_MAX];
     size_t fd_count = 0;
-    ssize_t n = fd_receive(exchange->talk, &event, sizeof event, &fd, 1, &fd_count);
-    if (n >= (ssize_t)sizeof(uint32_t) && event.type == EVENT_STARTED)
-        exchange->started = true;
-    else if (n == sizeof event.failed && event.type == EVENT_FAILED) {
+    ssize_t n = fd_receive(exchange->talk, &event, sizeof event, fds, STARTED_MAX, &fd_count);
+    if (n >= (ssize_t)sizeof(uint32_t) && event.type == EVENT_STARTED) {
+        if (!take_streams(exchange, fds, fd_count))
+            finish(exchange, EXCHANGE_GONE);
+    } else if (n == sizeof event.failed && event.type == EVENT_FAILED) {
         exchange->failed = event.failed;
         finish(exchange, EXCHANGE_FAILED);
     } else if (n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED) {
         memcpy(&exchange->ended, &event.ended, (size_t)n);
-        exchange->work_fd = fd_count ? fd : -1;
+        exchange->work_fd = fd_count ? fds[0] : -1;
         finish(exchange, EXCHANGE_ENDED);
     } else
         finish(exchange, EXCHANGE_GONE);

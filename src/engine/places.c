@@ -57,6 +57,19 @@ int places_warden(const char *own, const char *given, char **path, cordon_error 
     return error_hint(err, "it is installed in %s; `make` builds it beside cordon", CORDON_LIBEXECDIR);
 }
 
+char *places_zygote(const char *own)
+{
+    char *tries[] = {join(own, "libcordon-zygote.so"), join(own, "../libexec/cordon/libcordon-zygote.so"),
+                     join(CORDON_LIBEXECDIR, "libcordon-zygote.so")};
+    char *found = NULL;
+    for (unsigned i = 0; i < ARRAY_LEN(tries); i++) {
+        if (!found && tries[i] && access(tries[i], R_OK) == 0)
+            found = take_ptr(&tries[i]);
+        free(tries[i]);
+    }
+    return found;
+}
+
 int places_languages(const char *own, const char *given, char ***directories, cordon_error *err)
 {
     char *tries[] = {given ? strdup(given) : strdup("/etc/cordon/languages"), join(own, "../languages"),

@@ -207,5 +207,8 @@ void prepared_step_free(struct prepared_step *step)
     free(step->files);
     free(step->file_fds);
     free(step->etc);
+    for (char **item = step->handover; item && *item; item++)
+        free(*item);
+    free(step->handover);
     *step = (struct prepared_step){0};
 }

@@ -26,6 +26,7 @@ struct prepared_step {
     struct plan_file *files;
     int *file_fds;
     char **etc; /* NULL-terminated, items borrowed */
+    char **handover; /* NULL-terminated, items owned */
     struct plan_source plan;
 };
 

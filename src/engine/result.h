@@ -14,6 +14,7 @@ struct outcome {
     cordon_status status;
     int exit_code, signal;
     uint32_t hits, controls, cgroup, uid;
+    enum warmth warmth;
     struct usage usage;
     uint64_t start_us, run_us, finish_us;
     char *out[2];

@@ -81,8 +81,9 @@ static json_t *enforced_json(const struct outcome *outcome)
                             i == CONTROL_CGROUP ? json_string(kinds[outcome->cgroup])
                                                 : json_boolean(outcome->controls & CONTROL_BIT(i)));
     bool group = outcome->cgroup != CGROUP_NONE;
-    return json_pack("{s:s, s:o, s:s, s:b, s:s, s:s}", "isolation", "container", "controls", controls, "network",
-                     "none", "warm", 0, "memory", group ? "group" : "per-process, sampled", "cpu",
+    bool warm = outcome->warmth == WARMTH_STARTED || outcome->warmth == WARMTH_FORKED;
+    return json_pack("{s:s, s:o, s:s, s:b, s:b, s:s, s:s}", "isolation", "container", "controls", controls, "network",
+                     "none", "warm", warm, "shares_layout", outcome->warmth == WARMTH_FORKED, "memory", group ? "group" : "per-process, sampled", "cpu",
                      group ? "group" : "per-process, sampled");
 }
 

@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "engine/exchange.h"
 #include "engine/result.h"
+#include "engine/warm.h"
 
 enum stage { STAGE_COMPILE, STAGE_PROGRAM, STAGE_DONE };
 
@@ -66,6 +67,11 @@ static int start_stage(cordon_run *run, cordon_error *err)
     int code = prepare_step(&run->prepared, compile, compile ? NULL : &run->made, &run->step, err);
     if (code < 0)
         return code;
+    code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);
+    if (code < 0) {
+        prepared_step_free(&run->step);
+        return code;
+    }
     int64_t cap = run->step.plan.limits->value[LIMIT_OUTPUT_BYTES];
     struct exchange_input input = {.plan = &run->step.plan,
                                    .mount_fds = run->prepared.mount_fds,
@@ -122,6 +128,7 @@ static int take_outcome(cordon_run *run, struct outcome *outcome)
                                 .controls = ended->controls,
                                 .cgroup = ended->cgroup,
                                 .uid = ended->uid,
+                                .warmth = (enum warmth)ended->warm,
                                 .usage = ended->usage,
                                 .start_us = ended->start_us,
                                 .run_us = ended->run_us,

@@ -56,16 +56,26 @@ static void list_add(struct list *list, const char *text)
     list_take(list, strdup(text));
 }
 
-enum { VALUE_ENTRY, VALUE_MEMORY_MB, VALUE_HEAP_MB, VALUE_MEMORY_BYTES, VALUE_CPUS, VALUE_COUNT };
+enum {
+    VALUE_ENTRY,
+    VALUE_MEMORY_MB,
+    VALUE_HEAP_MB,
+    VALUE_MEMORY_BYTES,
+    VALUE_CPUS,
+    VALUE_BOOTSTRAP,
+    VALUE_PRELOAD,
+    VALUE_COUNT
+};
 
 static const char *const placeholders[VALUE_COUNT] = {
     [VALUE_ENTRY] = "{entry}",     [VALUE_MEMORY_MB] = "{memory_mb}",
     [VALUE_HEAP_MB] = "{heap_mb}", [VALUE_MEMORY_BYTES] = "{memory_bytes}",
-    [VALUE_CPUS] = "{cpus}",
+    [VALUE_CPUS] = "{cpus}",       [VALUE_BOOTSTRAP] = "{bootstrap}",
+    [VALUE_PRELOAD] = "{preload}",
 };
 
 struct values {
-    const char *text[VALUE_COUNT];
+    const char *text[VALUE_COUNT]; /* NULL: no placeholder in this command */
     char numbers[VALUE_COUNT][24];
 };
 
@@ -85,6 +95,7 @@ static void values_fill(struct values *values, const struct command_input *input
     int64_t whole_cpus = cpus == LIMIT_UNLIMITED ? sysconf(_SC_NPROCESSORS_ONLN) : cpus / 1000 + (cpus % 1000 != 0);
     int64_t mib = memory >> 20;
 
+    *values = (struct values){0};
     values->text[VALUE_ENTRY] = input->entry ? input->entry : "";
     set_number(values, VALUE_MEMORY_MB, mib > 0 ? mib : 1);
     /* The rest is for stacks, code and buffers outside the heap. */
@@ -108,7 +119,7 @@ static char *expand(const char *template, const struct values *values)
         const char *with = "{";
         for (int i = 0; i < VALUE_COUNT; i++) {
             size_t name = strlen(placeholders[i]);
-            if (strncmp(template, placeholders[i], name) == 0) {
+            if (values->text[i] && strncmp(template, placeholders[i], name) == 0) {
                 length = name;
                 with = values->text[i];
                 break;
@@ -122,11 +133,11 @@ static char *expand(const char *template, const struct values *values)
     return out.data;
 }
 
-static void build_argv(struct list *argv, const struct manifest_step *step, const struct command_input *input,
-                       const struct values *values)
+static void build_argv(struct list *argv, const char *const *templates, unsigned count,
+                       const struct command_input *input, const struct values *values)
 {
-    for (unsigned i = 0; i < step->argv_count; i++) {
-        const char *template = step->argv[i];
+    for (unsigned i = 0; i < count; i++) {
+        const char *template = templates[i];
         if (strcmp(template, "{args}") == 0) {
             for (size_t n = 0; input->args && n < input->args->count; n++)
                 list_add(argv, input->args->items[n]);
@@ -156,20 +167,22 @@ static void set_env(struct list *env, const char *name, const char *value)
     list_take(env, text);
 }
 
-static void build_env(struct list *env, const struct manifest_step *step, const struct command_input *input,
-                      const struct values *values)
+static void base_variables(struct list *env)
 {
     for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
         set_env(env, base_env[i].name, base_env[i].value);
-    for (unsigned i = 0; i < step->env_count; i++) {
-        auto_free char *value = expand(step->env[i].value, values);
+}
+
+static void manifest_variables(struct list *env, const struct manifest_env *rows, unsigned count,
+                               const struct values *values)
+{
+    for (unsigned i = 0; i < count; i++) {
+        auto_free char *value = expand(rows[i].value, values);
         if (value)
-            set_env(env, step->env[i].name, value);
+            set_env(env, rows[i].name, value);
         else
             env->failed = true;
     }
-    for (size_t i = 0; i < input->env_count; i++)
-        set_env(env, input->env[i].name, input->env[i].value);
 }
 
 static void build_candidates(struct list *candidates, const char *name)
@@ -187,25 +200,60 @@ static void build_candidates(struct list *candidates, const char *name)
     }
 }
 
+/* Takes both lists on success. */
+static int complete(struct list *argv, struct list *env, struct command *command, cordon_error *err)
+{
+    auto_list struct list candidates = {0};
+    if (argv->count && !argv->failed)
+        build_candidates(&candidates, argv->items[0]);
+    if (argv->failed || env->failed || candidates.failed)
+        return error_nomem(err);
+    if (!argv->count || !argv->items[0][0])
+        return error_set(err, CORDON_EINVAL, "command", "the manifest's command is empty");
+    command->argv = argv->items;
+    command->envp = env->items;
+    command->candidates = candidates.items;
+    *argv = *env = candidates = (struct list){0};
+    return 0;
+}
+
 int command_build(const struct manifest_step *step, const struct command_input *input, struct command *command,
                   cordon_error *err)
 {
-    auto_list struct list argv = {0}, env = {0}, candidates = {0};
+    auto_list struct list argv = {0}, env = {0};
     struct values values;
     values_fill(&values, input);
-    build_argv(&argv, step, input, &values);
-    build_env(&env, step, input, &values);
-    if (argv.count && !argv.failed)
-        build_candidates(&candidates, argv.items[0]);
-    if (argv.failed || env.failed || candidates.failed)
+    build_argv(&argv, step->argv, step->argv_count, input, &values);
+    base_variables(&env);
+    manifest_variables(&env, step->env, step->env_count, &values);
+    for (size_t i = 0; i < input->env_count; i++)
+        set_env(&env, input->env[i].name, input->env[i].value);
+    return complete(&argv, &env, command, err);
+}
+
+int command_build_warm(const struct manifest *manifest, const struct manifest_tier *tier,
+                       const struct command_input *input, struct command *command, cordon_error *err)
+{
+    auto_list struct list argv = {0}, env = {0};
+    auto_buf struct buf preload = {0};
+    const struct manifest_warm *warm = manifest->warm;
+    struct values values;
+    values_fill(&values, input);
+    values.text[VALUE_ENTRY] = manifest->file;
+    int rc = manifest_bootstrap(manifest, &values.text[VALUE_BOOTSTRAP], err);
+    if (rc < 0)
+        return rc;
+    for (unsigned i = 0; i < tier->preload_count; i++)
+        buf_printf(&preload, "%s%s", i ? "," : "", tier->preload[i]);
+    if (preload.failed)
         return error_nomem(err);
-    if (!argv.count || !argv.items[0][0])
-        return error_set(err, CORDON_EINVAL, "command", "the manifest's command is empty");
-    command->argv = argv.items;
-    command->envp = env.items;
-    command->candidates = candidates.items;
-    argv = env = candidates = (struct list){0};
-    return 0;
+    values.text[VALUE_PRELOAD] = buf_text(&preload);
+
+    build_argv(&argv, warm->argv, warm->argv_count, &(struct command_input){0}, &values);
+    base_variables(&env);
+    manifest_variables(&env, manifest->run->env, manifest->run->env_count, &values);
+    manifest_variables(&env, warm->env, warm->env_count, &values);
+    return complete(&argv, &env, command, err);
 }
 
 static void strings_free(char **items)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,24 @@ static const cyaml_schema_field_t step_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t tier_fields[] = {
+    TEXT(manifest_tier, name, CYAML_FLAG_DEFAULT),
+    TEXT(manifest_tier, when, OPTIONAL),
+    STRINGS(manifest_tier, preload, OPTIONAL, 0),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t tier_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_tier, tier_fields)};
+
+static const cyaml_schema_field_t warm_fields[] = {
+    STRINGS(manifest_warm, argv, CYAML_FLAG_DEFAULT, 1),
+    ROWS(manifest_warm, env, env_value),
+    TEXT(manifest_warm, bootstrap, CYAML_FLAG_DEFAULT),
+    STRINGS(manifest_warm, cold_env, OPTIONAL, 0),
+    ROWS(manifest_warm, tiers, tier_value),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t manifest_fields[] = {
     TEXT(manifest, id, CYAML_FLAG_DEFAULT),
     TEXT(manifest, name, CYAML_FLAG_DEFAULT),
@@ -59,6 +78,7 @@ static const cyaml_schema_field_t manifest_fields[] = {
     STEP(run, CYAML_FLAG_DEFAULT),
     STEP(run_code, OPTIONAL),
     CYAML_FIELD_BOOL("value", OPTIONAL, struct manifest, value),
+    CYAML_FIELD_MAPPING_PTR("warm", OPTIONAL, struct manifest, warm, warm_fields),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t manifest_schema = {
@@ -158,21 +178,35 @@ static const char *known_keys(const cyaml_schema_value_t *schema, char *text, si
     return text;
 }
 
-static int load(const char *path, const cyaml_schema_value_t *schema, void **value, cordon_error *err)
+/* The whole file into a buffer of FILE_BYTES_MAX; with a NUL after it. */
+static int read_file(const char *path, char **text, size_t *length, cordon_error *err)
 {
-    auto_free char *text = malloc(FILE_BYTES_MAX);
-    if (!text)
+    auto_free char *bytes = malloc(FILE_BYTES_MAX);
+    if (!bytes)
         return error_nomem(err);
     auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t length = fd < 0 ? -1 : fd_read_all(fd, text, FILE_BYTES_MAX);
-    if (length < 0)
+    ssize_t got = fd < 0 ? -1 : fd_read_all(fd, bytes, FILE_BYTES_MAX);
+    if (got < 0)
         return error_sys(err, errno, "manifest", "cannot read %s", path);
-    if (length == FILE_BYTES_MAX)
+    if (got == FILE_BYTES_MAX)
         return error_set(err, CORDON_EINVAL, "manifest", "%s: larger than %d bytes", path, FILE_BYTES_MAX - 1);
+    bytes[got] = '\0';
+    *text = take_ptr(&bytes);
+    *length = (size_t)got;
+    return 0;
+}
+
+static int load(const char *path, const cyaml_schema_value_t *schema, void **value, cordon_error *err)
+{
+    auto_free char *text = NULL;
+    size_t length;
+    int rc = read_file(path, &text, &length, err);
+    if (rc < 0)
+        return rc;
 
     struct complaint complaint = {0};
     cyaml_config_t cfg = config(&complaint);
-    cyaml_err_t result = cyaml_load_data((const uint8_t *)text, (size_t)length, &cfg, schema, value, NULL);
+    cyaml_err_t result = cyaml_load_data((const uint8_t *)text, length, &cfg, schema, value, NULL);
     if (result == CYAML_OK && *value)
         return 0;
     if (result == CYAML_ERR_OOM)
@@ -209,13 +243,59 @@ static bool terminate_step(struct manifest_step *step)
     return !step || (terminate(&step->argv, step->argv_count) && terminate(&step->outputs, step->outputs_count));
 }
 
+/* What a `warm` without tiers means. The allocator is the one cyaml_mem uses, which frees them. */
+static bool default_tier(struct manifest_warm *warm)
+{
+    if (warm->tiers_count)
+        return true;
+    free(warm->tiers);
+    warm->tiers = calloc(1, sizeof *warm->tiers);
+    if (!warm->tiers)
+        return false;
+    warm->tiers_count = 1;
+    warm->tiers->name = strdup("base");
+    return warm->tiers->name;
+}
+
+static bool terminate_warm(struct manifest_warm *warm)
+{
+    if (!warm)
+        return true;
+    if (!default_tier(warm) || !terminate(&warm->argv, warm->argv_count) ||
+        !terminate(&warm->cold_env, warm->cold_env_count))
+        return false;
+    for (unsigned i = 0; i < warm->tiers_count; i++)
+        if (!terminate(&warm->tiers[i].preload, warm->tiers[i].preload_count))
+            return false;
+    return true;
+}
+
 static bool terminate_lists(struct manifest *manifest)
 {
     return terminate(&manifest->aliases, manifest->aliases_count) &&
            terminate(&manifest->extensions, manifest->extensions_count) &&
            terminate(&manifest->packages, manifest->packages_count) &&
            terminate(&manifest->version, manifest->version_count) && terminate(&manifest->etc, manifest->etc_count) &&
-           terminate_step(manifest->compile) && terminate_step(manifest->run) && terminate_step(manifest->run_code);
+           terminate_step(manifest->compile) && terminate_step(manifest->run) && terminate_step(manifest->run_code) &&
+           terminate_warm(manifest->warm);
+}
+
+/* What the schema cannot say. */
+static int check_warm(const struct manifest *manifest, cordon_error *err)
+{
+    const struct manifest_warm *warm = manifest->warm;
+    if (!warm)
+        return 0;
+    if (manifest->compile)
+        return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: a language that is compiled cannot wait for its code",
+                         manifest->path);
+    if (!warm->bootstrap[0] || warm->bootstrap[0] == '.' || strchr(warm->bootstrap, '/'))
+        return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: bootstrap is '%s', expected the name of a file in warm/",
+                         manifest->path, warm->bootstrap);
+    for (unsigned i = 0; i < warm->argv_count; i++)
+        if (strstr(warm->argv[i], "{bootstrap}"))
+            return 0;
+    return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: argv has no {bootstrap}", manifest->path);
 }
 
 int manifest_load(const char *path, struct manifest **manifest, cordon_error *err)
@@ -238,6 +318,11 @@ int manifest_load(const char *path, struct manifest **manifest, cordon_error *er
         manifest_free(loaded);
         return rc;
     }
+    rc = check_warm(loaded, err);
+    if (rc < 0) {
+        manifest_free(loaded);
+        return rc;
+    }
     *manifest = loaded;
     return 0;
 }
@@ -253,17 +338,28 @@ void manifest_free(struct manifest *manifest)
     if (!manifest)
         return;
     notes_free(manifest->notes);
+    if (manifest->warm)
+        free(manifest->warm->bootstrap_text);
     free(manifest->path);
     cyaml_config_t cfg = config(NULL);
     cyaml_free(&cfg, &manifest_schema, manifest, 0);
 }
 
-static int notes_load(const struct manifest *manifest, struct manifest_notes **notes, cordon_error *err)
+/* A file in a folder beside the manifest; NULL when memory is short. */
+static char *beside(const struct manifest *manifest, const char *folder, const char *name, const char *ending)
 {
-    auto_free char *path = NULL;
     size_t length;
     const char *stem = file_stem(manifest->path, &length);
-    if (asprintf(&path, "%.*snotes/%s.yaml", (int)(stem - manifest->path), manifest->path, manifest->id) < 0)
+    char *path;
+    if (asprintf(&path, "%.*s%s/%s%s", (int)(stem - manifest->path), manifest->path, folder, name, ending) < 0)
+        return NULL;
+    return path;
+}
+
+static int notes_load(const struct manifest *manifest, struct manifest_notes **notes, cordon_error *err)
+{
+    auto_free char *path = beside(manifest, "notes", manifest->id, ".yaml");
+    if (!path)
         return error_nomem(err);
     cordon_error found;
     void *value = NULL;
@@ -283,15 +379,92 @@ static int notes_load(const struct manifest *manifest, struct manifest_notes **n
     return 0;
 }
 
+/* Guards the two fields that are filled after loading: notes and bootstrap_text. */
+static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
+
 int manifest_notes(const struct manifest *manifest, const struct manifest_notes **notes, cordon_error *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    /* The one field that is filled after loading; every reader comes through here. */
     struct manifest *owner = (struct manifest *)manifest;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&late_lock);
     int rc = owner->notes ? 0 : notes_load(manifest, &owner->notes, err);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&late_lock);
     if (rc == 0)
         *notes = owner->notes;
     return rc;
+}
+
+static int compile_when(const struct manifest_tier *tier, regex_t *regex)
+{
+    return regcomp(regex, tier->when, REG_EXTENDED | REG_NOSUB | REG_NEWLINE);
+}
+
+/* A cold run never needs the expressions, so they are checked here and not when the manifest is loaded. */
+static int check_tiers(const struct manifest *manifest, cordon_error *err)
+{
+    for (unsigned i = 0; i < manifest->warm->tiers_count; i++) {
+        const struct manifest_tier *tier = &manifest->warm->tiers[i];
+        regex_t regex;
+        int wrong = tier->when ? compile_when(tier, &regex) : 0;
+        if (wrong) {
+            char why[80];
+            regerror(wrong, &regex, why, sizeof why);
+            return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: tier '%s': '%s' is no regular expression: %s",
+                             manifest->path, tier->name, tier->when, why);
+        }
+        if (tier->when)
+            regfree(&regex);
+    }
+    return 0;
+}
+
+static int bootstrap_load(const struct manifest *manifest, char **text, cordon_error *err)
+{
+    int rc = check_tiers(manifest, err);
+    if (rc < 0)
+        return rc;
+    auto_free char *path = beside(manifest, "warm", manifest->warm->bootstrap, "");
+    auto_free char *found = NULL;
+    size_t length;
+    if (!path)
+        return error_nomem(err);
+    rc = read_file(path, &found, &length, err);
+    if (rc < 0)
+        return rc;
+    if (length == 0 || strlen(found) != length)
+        return error_set(err, CORDON_EINVAL, "manifest", "%s: not a text", path);
+    *text = take_ptr(&found);
+    return 0;
+}
+
+int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err)
+{
+    struct manifest_warm *warm = manifest->warm;
+    if (!warm)
+        return error_set(err, CORDON_EINVAL, "manifest", "%s: has no warm section", manifest->path);
+    pthread_mutex_lock(&late_lock);
+    int rc = warm->bootstrap_text ? 0 : bootstrap_load(manifest, &warm->bootstrap_text, err);
+    pthread_mutex_unlock(&late_lock);
+    if (rc == 0)
+        *text = warm->bootstrap_text;
+    return rc;
+}
+
+static bool found_in(const struct manifest_tier *tier, const char *source, size_t length)
+{
+    regex_t regex;
+    if (compile_when(tier, &regex) != 0)
+        return false;
+    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)length};
+    bool found = regexec(&regex, source, 1, &whole, REG_STARTEND) == 0;
+    regfree(&regex);
+    return found;
+}
+
+const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length)
+{
+    const struct manifest_warm *warm = manifest->warm;
+    for (unsigned i = 0; warm && i < warm->tiers_count; i++)
+        if (!warm->tiers[i].when || found_in(&warm->tiers[i], source, length))
+            return &warm->tiers[i];
+    return NULL;
 }

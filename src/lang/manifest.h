@@ -64,6 +64,30 @@ struct manifest_notes {
     const char *module_package; /* Debian package of a module, with {module} in it; may be NULL */
 };
 
+/* A set of modules loaded before the code comes. Tried in order; the first whose `when` (POSIX extended regular
+ * expression, NULL: always) is found in the program's source is used. */
+struct manifest_tier {
+    const char *name;
+    const char *when;
+    const char **preload;
+    unsigned preload_count;
+};
+
+/* How an interpreter is started to wait for its program. In argv, beside a step's placeholders: {bootstrap} (the text of
+ * the file `bootstrap` in warm/ beside the manifest) and {preload} (the tier's module names joined by commas). */
+struct manifest_warm {
+    const char **argv;
+    unsigned argv_count;
+    struct manifest_env *env; /* beside the run step's own */
+    unsigned env_count;
+    const char *bootstrap; /* file name; its text is read through manifest_bootstrap() */
+    char *bootstrap_text;
+    const char **cold_env; /* fnmatch patterns: variables that only an interpreter started with them obeys */
+    unsigned cold_env_count;
+    struct manifest_tier *tiers; /* at least one: {"base", NULL, {}} when none is given */
+    unsigned tiers_count;
+};
+
 struct manifest {
     const char *id;
     const char *name;
@@ -82,6 +106,7 @@ struct manifest {
     struct manifest_step *run;
     struct manifest_step *run_code; /* instead of `run` when the program came as `code` */
     bool value;                     /* the run_code step writes the last value as JSON to descriptor 3 */
+    struct manifest_warm *warm;     /* NULL: never waits, every run starts its own */
     char *path;                     /* where it was read from */
     struct manifest_notes *notes;   /* read through manifest_notes() */
 };
@@ -92,6 +117,11 @@ void manifest_free(struct manifest *manifest);
 /* The notes, read when first asked for and owned by the manifest; empty where a language has none. Safe from several
  * threads. */
 int manifest_notes(const struct manifest *manifest, const struct manifest_notes **notes, cordon_error *err);
+/* The text of the bootstrap, read and checked with the tiers when first asked for, and owned by the manifest; only where
+ * there is a `warm`. Safe from several threads. */
+int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err);
+/* The tier for a program, which need not end with NUL; NULL where there is no `warm` or no tier fits. */
+const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length);
 
 /* A command ready for the plan: NULL-terminated arrays, all owned by the command. */
 struct command {
@@ -111,6 +141,10 @@ struct command_input {
 
 int command_build(const struct manifest_step *step, const struct command_input *input, struct command *command,
                   cordon_error *err);
+/* The command of a waiting interpreter: the manifest's run step lends its variables, the input its limits. The program's
+ * own arguments and variables come later, with the code. */
+int command_build_warm(const struct manifest *manifest, const struct manifest_tier *tier,
+                       const struct command_input *input, struct command *command, cordon_error *err);
 void command_free(struct command *command);
 
 #endif

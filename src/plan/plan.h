@@ -24,7 +24,7 @@ struct plan_mount {
     bool writable;
 };
 
-/* A mapped plan. All pointers lie in the mapping, except the arrays, which plan_map() allocates. */
+/* A mapped plan. All strings and contents lie in the mapping, the arrays of pointers beside it. */
 struct plan {
     int64_t limit[LIMIT_COUNT];
     uint32_t optional; /* CONTROL_BIT of each tolerated control */
@@ -32,13 +32,17 @@ struct plan {
     char **envp;       /* NULL-terminated */
     char **candidates; /* NULL-terminated: absolute paths to try for execve, in order */
     char **etc;        /* NULL-terminated: names beneath /etc of the environment that the program may read */
+    uint64_t pool;     /* which waiting interpreters can serve it; 0: none */
+    uint64_t slots;    /* which slots can; 0: none */
+    char **handover;   /* what a waiting cell is told before the files; see docs/WARM.md */
+    size_t handover_count;
     struct plan_file *files;
     size_t file_count;
     struct plan_mount *mounts; /* the n-th belongs to the n-th mount descriptor that comes with the plan */
     size_t mount_count;
     bool value_pipe; /* a descriptor 3 for the value of the last expression */
-    void *mapping;
-    size_t mapping_size;
+    void *mapping, *arrays;
+    size_t mapping_size, arrays_size;
 };
 
 /* What plan_write() is given; borrowed for the call. */
@@ -49,6 +53,8 @@ struct plan_source {
     char *const *envp;
     char *const *candidates;
     char *const *etc;
+    uint64_t pool, slots;
+    char *const *handover;
     const struct plan_file *files; /* `content` NULL with `length` > 0: taken from file_fds[i] */
     const int *file_fds;           /* may be NULL when every file has content */
     size_t file_count;

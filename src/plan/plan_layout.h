@@ -10,7 +10,7 @@
 #include "plan/limits.h"
 
 #define PLAN_MAGIC   UINT32_C(0x6e6c7063)
-#define PLAN_VERSION UINT32_C(1)
+#define PLAN_VERSION UINT32_C(2)
 /* What a compile step leaves may be larger than what a request may carry. */
 #define PLAN_BYTES_MAX   (UINT64_C(1) << 30)
 #define PLAN_STRINGS_MAX 65536
@@ -44,7 +44,7 @@ struct plan_mount_row {
     uint32_t zero;
 };
 
-enum plan_list { PLAN_ARGV, PLAN_ENVP, PLAN_CANDIDATES, PLAN_ETC, PLAN_LIST_COUNT };
+enum plan_list { PLAN_ARGV, PLAN_ENVP, PLAN_CANDIDATES, PLAN_ETC, PLAN_HANDOVER, PLAN_LIST_COUNT };
 
 struct plan_header {
     uint32_t magic;
@@ -53,6 +53,7 @@ struct plan_header {
     int64_t limit[LIMIT_COUNT];
     uint32_t optional;
     uint32_t flags;
+    uint64_t pool, slots;
     struct plan_table list[PLAN_LIST_COUNT]; /* rows: struct plan_ref of a string */
     struct plan_table files;
     struct plan_table mounts;

@@ -1,7 +1,7 @@
 /* Owns the reading of a plan: nothing in the block is used before it was checked, and a sealed block cannot change
- * afterwards. Runs in the static single-threaded warden: no jansson, and memory only for the arrays of pointers. */
+ * afterwards. Runs in the warden and on the child side of a cell, so it is async-signal-safe: the arrays of pointers
+ * lie in one anonymous mapping. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +17,7 @@ struct reader {
     /* Strings and contents that a true writer makes never overlap. Taking each from one budget bounds the work of a
      * block whose rows all point at the same large range. */
     uint64_t budget;
+    char *room; /* for the arrays; sized beforehand */
 };
 
 static int bad(void)
@@ -50,6 +51,14 @@ static const void *rows(const struct reader *reader, const struct plan_table *ta
     return reader->block + table->offset;
 }
 
+/* The next array of `count` items. */
+static void *take(struct reader *reader, uint64_t count, size_t item_size)
+{
+    void *array = reader->room;
+    reader->room += count * item_size;
+    return array;
+}
+
 static bool any(const char *text)
 {
     return *text != '\0';
@@ -65,10 +74,9 @@ static const struct {
     uint64_t least;
     bool (*good)(const char *text);
 } list_rules[PLAN_LIST_COUNT] = {
-    [PLAN_ARGV] = {1, NULL},
-    [PLAN_ENVP] = {0, is_variable},
-    [PLAN_CANDIDATES] = {1, any},
-    [PLAN_ETC] = {0, request_path_is_safe},
+    [PLAN_ARGV] = {1, NULL},      [PLAN_ENVP] = {0, is_variable},
+    [PLAN_CANDIDATES] = {1, any}, [PLAN_ETC] = {0, request_path_is_safe},
+    [PLAN_HANDOVER] = {0, NULL},
 };
 
 static int map_list(struct reader *reader, const struct plan_table *table, enum plan_list list, char ***strings)
@@ -76,9 +84,7 @@ static int map_list(struct reader *reader, const struct plan_table *table, enum 
     const struct plan_ref *refs = rows(reader, table, PLAN_STRINGS_MAX, sizeof *refs);
     if (!refs || table->count < list_rules[list].least)
         return bad();
-    *strings = calloc(table->count + 1, sizeof **strings);
-    if (!*strings)
-        return -1;
+    *strings = take(reader, table->count + 1, sizeof **strings);
     for (uint64_t i = 0; i < table->count; i++) {
         const char *text = string(reader, &refs[i]);
         if (!text || (list_rules[list].good && !list_rules[list].good(text)))
@@ -93,9 +99,7 @@ static int map_files(struct reader *reader, const struct plan_table *table, stru
     const struct plan_file_row *files = rows(reader, table, PLAN_FILE_MAX, sizeof *files);
     if (!files)
         return bad();
-    plan->files = calloc(table->count + 1, sizeof *plan->files);
-    if (!plan->files)
-        return -1;
+    plan->files = take(reader, table->count + 1, sizeof *plan->files);
     for (uint64_t i = 0; i < table->count; i++) {
         const char *path = string(reader, &files[i].path);
         const char *content = range(reader, files[i].content.offset, files[i].content.length);
@@ -113,9 +117,7 @@ static int map_mounts(struct reader *reader, const struct plan_table *table, str
     const struct plan_mount_row *mounts = rows(reader, table, PLAN_MOUNT_MAX, sizeof *mounts);
     if (!mounts)
         return bad();
-    plan->mounts = calloc(table->count + 1, sizeof *plan->mounts);
-    if (!plan->mounts)
-        return -1;
+    plan->mounts = take(reader, table->count + 1, sizeof *plan->mounts);
     for (uint64_t i = 0; i < table->count; i++) {
         const char *destination = string(reader, &mounts[i].destination);
         if (!destination || mount_destination_problem(destination) || mounts[i].writable > 1 || mounts[i].zero)
@@ -141,18 +143,48 @@ static int map_header(const struct plan_header *header, uint64_t size, struct pl
     return 0;
 }
 
+/* Room for every array, each with one item more for its end; 0 when a count is beyond reason. */
+static size_t arrays_size(const struct plan_header *header)
+{
+    uint64_t size = 0;
+    for (int i = 0; i < PLAN_LIST_COUNT; i++) {
+        if (header->list[i].count > PLAN_STRINGS_MAX)
+            return 0;
+        size += (header->list[i].count + 1) * sizeof(char *);
+    }
+    if (header->files.count > PLAN_FILE_MAX || header->mounts.count > PLAN_MOUNT_MAX)
+        return 0;
+    size += (header->files.count + 1) * sizeof(struct plan_file);
+    return size + (header->mounts.count + 1) * sizeof(struct plan_mount);
+}
+
 static int map_block(struct plan *plan)
 {
-    struct reader reader = {plan->mapping, plan->mapping_size, plan->mapping_size};
     const struct plan_header *header = plan->mapping;
-    if (map_header(header, reader.size, plan) != 0 ||
-        map_list(&reader, &header->list[PLAN_ARGV], PLAN_ARGV, &plan->argv) != 0 ||
-        map_list(&reader, &header->list[PLAN_ENVP], PLAN_ENVP, &plan->envp) != 0 ||
-        map_list(&reader, &header->list[PLAN_CANDIDATES], PLAN_CANDIDATES, &plan->candidates) != 0 ||
-        map_list(&reader, &header->list[PLAN_ETC], PLAN_ETC, &plan->etc) != 0 ||
-        map_files(&reader, &header->files, plan) != 0)
+    plan->arrays_size = arrays_size(header);
+    if (!plan->arrays_size)
+        return bad();
+    plan->arrays = mmap(NULL, plan->arrays_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (plan->arrays == MAP_FAILED) {
+        plan->arrays = NULL;
         return -1;
-    return map_mounts(&reader, &header->mounts, plan);
+    }
+    struct reader reader = {plan->mapping, plan->mapping_size, plan->mapping_size, plan->arrays};
+    if (map_header(header, reader.size, plan) != 0 || map_files(&reader, &header->files, plan) != 0 ||
+        map_mounts(&reader, &header->mounts, plan) != 0)
+        return -1;
+    char ***const lists[PLAN_LIST_COUNT] = {[PLAN_ARGV] = &plan->argv,
+                                            [PLAN_ENVP] = &plan->envp,
+                                            [PLAN_CANDIDATES] = &plan->candidates,
+                                            [PLAN_ETC] = &plan->etc,
+                                            [PLAN_HANDOVER] = &plan->handover};
+    for (int i = 0; i < PLAN_LIST_COUNT; i++)
+        if (map_list(&reader, &header->list[i], (enum plan_list)i, lists[i]) != 0)
+            return -1;
+    plan->handover_count = header->list[PLAN_HANDOVER].count;
+    plan->pool = header->pool;
+    plan->slots = header->slots;
+    return 0;
 }
 
 int plan_map(int memfd, struct plan *plan)
@@ -182,12 +214,8 @@ int plan_map(int memfd, struct plan *plan)
 
 void plan_unmap(struct plan *plan)
 {
-    free(plan->argv);
-    free(plan->envp);
-    free(plan->candidates);
-    free(plan->etc);
-    free(plan->files);
-    free(plan->mounts);
+    if (plan->arrays)
+        munmap(plan->arrays, plan->arrays_size);
     if (plan->mapping)
         munmap(plan->mapping, plan->mapping_size);
     *plan = (struct plan){0};

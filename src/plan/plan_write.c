@@ -134,11 +134,14 @@ static int draft_make(struct draft *draft, const struct plan_source *source, cor
     char *const *const lists[PLAN_LIST_COUNT] = {[PLAN_ARGV] = source->argv,
                                                  [PLAN_ENVP] = source->envp,
                                                  [PLAN_CANDIDATES] = source->candidates,
-                                                 [PLAN_ETC] = source->etc};
+                                                 [PLAN_ETC] = source->etc,
+                                                 [PLAN_HANDOVER] = source->handover};
     draft->header.magic = PLAN_MAGIC;
     draft->header.version = PLAN_VERSION;
     memcpy(draft->header.limit, source->limits->value, sizeof draft->header.limit);
     draft->header.optional = source->optional & (CONTROL_BIT(CONTROL_COUNT) - 1);
+    draft->header.pool = source->pool;
+    draft->header.slots = source->slots;
     draft->header.flags = source->value_pipe ? PLAN_FLAG_VALUE_PIPE : 0;
     draft->strings_at = sizeof draft->header + source->mount_count * sizeof(struct plan_mount_row) +
                         source->file_count * sizeof(struct plan_file_row);

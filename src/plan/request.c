@@ -339,6 +339,13 @@ int cordon_request_add_optional(cordon_request *request, const char *control, co
     return word_unknown(err, "/optional", "control", control, names, CONTROL_COUNT);
 }
 
+int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *err)
+{
+    (void)err;
+    request->cold = !warm;
+    return 0;
+}
+
 int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_or_stop, cordon_error *err)
 {
     int failed = request_check_word("on_output_limit", cut_or_stop, err);

@@ -56,6 +56,7 @@ struct cordon_request {
     struct strings collect;
     uint32_t optional; /* CONTROL_BIT of each tolerated control */
     bool stop_on_output_limit;
+    bool cold; /* its interpreter must be its own, started for it */
     bool base64_output;
     size_t content_bytes; /* held in code, files and stdin */
     size_t string_bytes;  /* held in args and env, as execve counts them */

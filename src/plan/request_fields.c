@@ -244,6 +244,13 @@ int json_read_sanitize(cordon_request *request, const json_t *value, const char 
     return json_wrong_type(value, pointer, "false", err);
 }
 
+int json_read_warm(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
+{
+    if (!json_is_boolean(value))
+        return json_wrong_type(value, pointer, "true or false", err);
+    return cordon_request_set_warm(request, json_is_true(value), err);
+}
+
 int json_read_tests(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
 {
     (void)request;

@@ -79,6 +79,7 @@ static const struct {
     {"optional", .add = cordon_request_add_optional},
     {"on_output_limit", .set = cordon_request_set_on_output_limit},
     {"output_encoding", .set = cordon_request_set_output_encoding},
+    {"warm", .read = json_read_warm},
     {"tests", .read = json_read_tests},
 };
 

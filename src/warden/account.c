@@ -18,9 +18,25 @@
 #include "cell/steps.h"
 #include "warden/warden.h"
 
+static uint64_t less(uint64_t total, uint64_t before)
+{
+    return total > before ? total - before : 0;
+}
+
 uint64_t account_cpu_us(struct cell *cell)
 {
-    return cell->cgroup.kind == CGROUP_NONE ? cell->sampled_peak.cpu_us : cgroup_cpu_us(&cell->cgroup);
+    if (cell->cgroup.kind == CGROUP_NONE)
+        return cell->sampled_peak.cpu_us;
+    return less(cgroup_cpu_us(&cell->cgroup), cell->before.cpu_user_us + cell->before.cpu_system_us);
+}
+
+void account_begin(struct cell *cell)
+{
+    struct cgroup_counters counters;
+    cgroup_read(&cell->cgroup, &counters);
+    cgroup_reset_peak(&cell->cgroup);
+    cell->before.cpu_user_us = counters.cpu_user_us;
+    cell->before.cpu_system_us = counters.cpu_system_us;
 }
 
 void account_disk(struct cell *cell, struct usage *usage)
@@ -266,8 +282,8 @@ void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills)
     }
     struct cgroup_counters counters;
     cgroup_read(&cell->cgroup, &counters);
-    usage->cpu_user_us = counters.cpu_user_us;
-    usage->cpu_system_us = counters.cpu_system_us;
+    usage->cpu_user_us = less(counters.cpu_user_us, cell->before.cpu_user_us);
+    usage->cpu_system_us = less(counters.cpu_system_us, cell->before.cpu_system_us);
     usage->memory_peak_bytes = counters.memory_peak_bytes;
     usage->processes_peak = counters.processes_peak;
     *oom_kills = counters.oom_kills;

@@ -53,22 +53,16 @@ static void kill_processes(struct cell *cell)
     cgroup_kill(&cell->cgroup);
 }
 
-static void close_stdio(struct cell *cell)
-{
-    for (int i = 0; i < 4; i++) {
-        cleanup_close(&cell->stdio[i]);
-        cell->stdio[i] = -1;
-    }
-}
-
 void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
                const char *text)
 {
     /* Init's failure makes everything after it fail, and is the one to tell. */
-    if (cell->phase == PHASE_STARTING && cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
+    if (cell->phase < PHASE_RUNNING && cell->init_talk.fd >= 0 && loop_has_input(cell->init_talk.fd))
         on_init_talk(warden, cell, EPOLLIN);
     if (cell->phase == PHASE_ENDED)
         return;
+    if (cell->pool)
+        pool_cell_failed(warden, cell, text ? text : cell_step_name(step), error);
     enum control control = cell_step_control(step);
     if (step == STEP_CLONE) {
         int refused_error = error;
@@ -98,6 +92,7 @@ static void send_ending(struct warden *warden, struct cell *cell)
     event.controls = cell->controls;
     event.cgroup = cell->cgroup.kind;
     event.uid = cell->uid;
+    event.warm = cell->warmth;
     event.start_us = cell->started_us - cell->accepted_us;
     event.run_us = cell->ended_us - cell->started_us;
     event.denial_count = cell->denial_count;
@@ -112,12 +107,17 @@ static void send_ending(struct warden *warden, struct cell *cell)
     cell->work_fd = -1;
 }
 
-/* The verdict stands from here; what follows is clearing away. */
+/* The verdict stands from here; what follows is clearing away. A program that is on its way out is told of first, and
+ * what else runs in its cell is stopped after that. */
 static void end(struct warden *warden, struct cell *cell)
 {
     cell->ended_us = clock_us();
-    kill_processes(cell);
+    bool leaves = cell->ending.cause == ENDING_SELF && cell->program.fd >= 0;
+    if (!leaves)
+        kill_processes(cell);
     send_ending(warden, cell);
+    if (leaves)
+        kill_processes(cell);
     cell->phase = PHASE_ENDED;
     cell->retry_us = cell->ended_us;
     scout_forget(warden, cell);
@@ -159,6 +159,13 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     cell->rusage_user_us = (uint64_t)rusage.ru_utime.tv_sec * 1000000 + (uint64_t)rusage.ru_utime.tv_usec;
     cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
     cell->rusage_peak_bytes = (uint64_t)rusage.ru_maxrss * 1024;
+    if (cell->phase < PHASE_RUNNING && cell->phase != PHASE_STARTING) {
+        for (int i = 0; i < 3 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0 && loop_has_input(cell->talk.fd);
+             i++)
+            on_program_talk(warden, cell, EPOLLIN);
+        cell_fail(warden, cell, STEP_EXEC, 0, ECHILD, "the interpreter ended before it had anything to run");
+        return;
+    }
     if (cell->phase < PHASE_RUNNING) {
         /* Its record, if it managed to send one, says more than its death. A successful exec closes the socket before
          * the program can exit, so end of file alone means that user code ran. */
@@ -180,17 +187,29 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     end(warden, cell);
 }
 
+void cell_exiting(struct warden *warden, struct cell *cell, int status)
+{
+    if (cell->phase == PHASE_STARTING && cell->program_ready && cell->talk.fd >= 0)
+        on_program_talk(warden, cell, EPOLLIN); /* the end of file that exec left */
+    /* Without a group its use is only known once it is reaped. */
+    if (cell->phase != PHASE_RUNNING || cell->cgroup.kind == CGROUP_NONE)
+        return;
+    cell->ending.exit_code = status;
+    cell->ending.exited = true;
+    end(warden, cell);
+}
+
 static void on_init_exit(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
     siginfo_t info = {0};
     if (waitid(P_PIDFD, (id_t)cell->init.fd, &info, WEXITED | __WALL | WNOHANG) < 0 || info.si_pid == 0)
         return;
-    if (cell->phase == PHASE_STARTING && cell->init_talk.fd >= 0)
+    if (cell->phase < PHASE_RUNNING && cell->init_talk.fd >= 0)
         on_init_talk(warden, cell, EPOLLIN);
     loop_forget(warden, &cell->init);
     hurry(cell);
-    if (cell->phase == PHASE_STARTING)
+    if (cell->phase < PHASE_RUNNING)
         cell_fail(warden, cell, STEP_CLONE, 0, ECHILD, "the cell's init ended early");
     else if (cell->phase == PHASE_RUNNING && cell->program.fd >= 0)
         /* The kernel took init for memory, or the host's administrator killed it: everything in the cell dies now. */
@@ -231,19 +250,16 @@ static uint64_t sample_interval(const struct cell *cell)
     return cell->cgroup.kind == CGROUP_NONE ? SAMPLE_ALONE_US : SAMPLE_US;
 }
 
-static void start_running(struct warden *warden, struct cell *cell)
+void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us)
 {
-    /* The program may have run for a while before the warden was scheduled; its time counts from its own word, which
-     * is the child side's and not yet the user's. */
-    uint64_t now = cell->started_us;
+    uint64_t now = cell->started_us = started_us;
     cell->phase = PHASE_RUNNING;
     int64_t wall_ms = cell->plan.limit[LIMIT_WALL_MS];
     if (wall_ms != LIMIT_UNLIMITED && !MUTANT(WALL))
         cell->wall_deadline_us = now + (uint64_t)wall_ms * 1000;
     cell->next_check_us = now + sample_interval(cell);
     loop_forget(warden, &cell->talk);
-    struct event_started event = {.type = EVENT_STARTED};
-    fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
+    streams_started(cell);
     if (!warden->swept)
         cgroup_sweep(&warden->cgroups); /* now, when the program has its own work to do */
     warden->swept = true;
@@ -263,6 +279,24 @@ static bool required_missing(struct cell *cell, enum control *missing)
     return false;
 }
 
+/* The program has its restrictions; its exec, or its interpreter's word, is next. */
+static void take_ready(struct warden *warden, struct cell *cell, const struct cell_report *report, int listener)
+{
+    cell->program_ready = true;
+    cell->started_us = report->now_us;
+    cell->controls |= report->controls;
+    streams_given(cell);
+    if (listener >= 0 && loop_watch(warden, &cell->listener, listener, cell, notify_ready) < 0)
+        cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
+    enum control missing;
+    if (cell->phase != PHASE_ENDED && required_missing(cell, &missing)) {
+        send_failure(cell, missing, STEP_NONE, 0, 0, "the control is not in force");
+        cell->phase = PHASE_ENDED;
+        kill_processes(cell);
+        loop_forget(warden, &cell->run);
+    }
+}
+
 static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
@@ -270,6 +304,12 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
     int fd = -1;
     size_t fd_count = 0;
     ssize_t n = fd_receive(cell->talk.fd, &report, sizeof report, &fd, 1, &fd_count);
+    if (n == 1 && cell->phase == PHASE_WARMING && cell->program_ready) {
+        cell->phase = PHASE_WAITING;
+        account_begin(cell);
+        pool_cell_ready(warden, cell);
+        return;
+    }
     if (n < 0 || (n > 0 && n != sizeof report)) {
         cell_fail(warden, cell, STEP_REPORT, 0, n < 0 ? errno : EBADMSG, NULL);
         return;
@@ -280,9 +320,9 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         loop_forget(warden, &cell->talk);
         return;
     }
-    if (n == 0) { /* exec closed it */
-        if (cell->program_ready)
-            start_running(warden, cell);
+    if (n == 0) { /* exec closed it. The program may have run for a while since its own word, which counts */
+        if (cell->program_ready && cell->phase == PHASE_STARTING)
+            cell_running(warden, cell, cell->started_us);
         else
             loop_forget(warden, &cell->talk);
         return;
@@ -295,31 +335,25 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         cell->work_fd = fd_count ? fd : -1;
         return;
     }
-    cell->program_ready = true;
-    cell->started_us = report.now_us;
-    cell->controls |= report.controls;
-    close_stdio(cell);
-    if (fd_count && loop_watch(warden, &cell->listener, fd, cell, notify_ready) < 0)
-        cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
-    enum control missing;
-    if (cell->phase != PHASE_ENDED && required_missing(cell, &missing)) {
-        send_failure(cell, missing, STEP_NONE, 0, 0, "the control is not in force");
-        cell->phase = PHASE_ENDED;
-        kill_processes(cell);
-        loop_forget(warden, &cell->run);
-    }
+    take_ready(warden, cell, &report, fd_count ? fd : -1);
 }
 
-/* Init has only failures to tell. */
+/* A slot's init tells that its root stands; otherwise it has only failures to tell. */
 static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
     struct cell_report report;
+    int fds[1 + SLOT_NAMESPACES];
     size_t fd_count = 0;
-    ssize_t n = fd_receive(cell->init_talk.fd, &report, sizeof report, NULL, 0, &fd_count);
+    ssize_t n = fd_receive(cell->init_talk.fd, &report, sizeof report, fds, ARRAY_LEN(fds), &fd_count);
     loop_forget(warden, &cell->init_talk);
     if (n == sizeof report && report.kind == REPORT_FAILED)
         cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
+    else if (n == sizeof report && cell->phase == PHASE_MAKING && fd_count > 1)
+        slot_prepared(warden, cell, fds, fd_count);
+    else
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
 }
 
 static void free_cell(struct warden *warden, struct cell *cell)
@@ -330,7 +364,13 @@ static void free_cell(struct warden *warden, struct cell *cell)
     account_close(warden, cell);
     for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
         loop_forget(warden, watches[i]);
-    close_stdio(cell);
+    streams_close(cell);
+    for (int i = 0; i < SLOT_NAMESPACES; i++)
+        cleanup_close(&cell->slot[i]);
+    if (cell->identity)
+        identity_release(cell->identity);
+    cleanup_close(&cell->plan_fd);
+    cleanup_close(&cell->forked_talk);
     cleanup_close(&cell->lifeline);
     cleanup_close(&cell->gate);
     cleanup_close(&cell->work_fd);
@@ -396,8 +436,12 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
             clear_away(warden, cell, now_us);
         return;
     }
-    if (cell->phase != PHASE_RUNNING)
+    if (cell->phase != PHASE_RUNNING) {
+        if (cell->patience_us && now_us >= cell->patience_us && cell->phase != PHASE_WAITING &&
+            cell->phase != PHASE_SLOT)
+            cell_fail(warden, cell, STEP_HANDOVER, 0, ETIMEDOUT, "get a cell ready");
         return;
+    }
     if (cell->wall_deadline_us && now_us >= cell->wall_deadline_us) {
         cell_kill(warden, cell, ENDING_WALL);
         return;
@@ -418,6 +462,8 @@ uint64_t cell_next_tick(const struct cell *cell)
 {
     if (cell->phase == PHASE_ENDED)
         return cell->retry_us;
+    if (cell->phase == PHASE_MAKING || cell->phase == PHASE_WARMING)
+        return cell->patience_us;
     if (cell->phase != PHASE_RUNNING)
         return UINT64_MAX;
     uint64_t next = cell->next_check_us;
@@ -441,13 +487,19 @@ struct cell *cell_new(struct warden *warden)
         watches[i]->fd = -1;
     for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++)
         cell->mount_fds[i] = -1;
-    for (int i = 0; i < 4; i++)
-        cell->stdio[i] = -1;
+    for (int i = 0; i < STREAM_COUNT; i++)
+        cell->streams[i] = -1;
+    for (int i = 0; i < STARTED_MAX; i++)
+        cell->near[i] = -1;
+    for (int i = 0; i < SLOT_NAMESPACES; i++)
+        cell->slot[i] = -1;
     for (int i = 0; i < CG_CONTROLLERS; i++)
         cell->cgroup.dirs[i] = -1;
     for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
         cell->cgroup.join_files[i] = -1;
-    cell->lifeline = cell->gate = cell->work_fd = -1;
+    cell->lifeline = cell->gate = cell->work_fd = cell->plan_fd = cell->forked_talk = -1;
+    cell->number = ++warden->last_cell;
+    cell->made_us = clock_us();
     cell->retry_us = UINT64_MAX;
     cell->init.ready = on_init_exit;
     cell->program.ready = on_program_exit;

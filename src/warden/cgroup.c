@@ -104,6 +104,19 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
         cgroup_v2_read(cgroup, counters);
 }
 
+void cgroup_reset_peak(const struct cgroup *cgroup)
+{
+    if (cgroup->kind == CGROUP_V1)
+        fd_write_text_at(cgroup->dirs[CG_MEMORY], "memory.max_usage_in_bytes", "0");
+}
+
+uint64_t cgroup_memory_now(const struct cgroup *cgroup)
+{
+    if (cgroup->kind == CGROUP_V1)
+        return cgroup_read_number(cgroup->dirs[CG_MEMORY], "memory.usage_in_bytes");
+    return cgroup->kind == CGROUP_V2 ? cgroup_read_number(cgroup->dirs[0], "memory.current") : 0;
+}
+
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup)
 {
     if (cgroup->kind == CGROUP_V1)

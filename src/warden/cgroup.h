@@ -46,6 +46,9 @@ int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup
 /* `limit` as in a plan; before any of the program's processes is in it. */
 int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
+/* The peak of memory counts from here, where the kernel can do that. */
+void cgroup_reset_peak(const struct cgroup *cgroup);
+uint64_t cgroup_memory_now(const struct cgroup *cgroup);
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup);
 /* v2: kills every process in it; v1 has no such thing and relies on init's death. */
 void cgroup_kill(const struct cgroup *cgroup);

@@ -80,7 +80,10 @@ static int set_memory(int dir, const int64_t *limit)
     if (MUTANT(MEMORY))
         return 0;
     int64_t bytes = limit[LIMIT_MEMORY_BYTES];
-    if (cgroup_write_number(dir, "memory.limit_in_bytes", bytes) < 0)
+    /* The limit may never be above the one with swap: which goes first depends on the direction. */
+    if (cgroup_write_number(dir, "memory.limit_in_bytes", bytes) < 0 &&
+        (errno != EINVAL || cgroup_write_number(dir, "memory.memsw.limit_in_bytes", bytes) < 0 ||
+         cgroup_write_number(dir, "memory.limit_in_bytes", bytes) < 0))
         return -1;
     /* Swap counts within the same limit. Without swap accounting that file does not exist, and swapping is discouraged.
      */

@@ -40,11 +40,10 @@ static int write_map(pid_t pid, const char *file, const char *text)
 /* Whether this process's user namespace knows the id at all: inside a container only few may exist. */
 static bool id_exists(unsigned id)
 {
-    char text[1024];
-    if (fd_read_text_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof text) <= 0)
+    static char text[1024]; /* does not change */
+    if (!*text && fd_read_text_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof text) <= 0)
         return false;
-    char *save = NULL;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    for (const char *line = text; line; line = cgroup_next_line(line)) {
         unsigned inside, outside, count;
         if (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && id >= inside && id - inside < count)
             return true;
@@ -57,23 +56,131 @@ bool identity_has_ids(void)
     return id_exists(HOST_ID_BASE) || id_exists(60001);
 }
 
+/* Ids of recycled identities: so many for each warden's pid, the last of them owns the slots. They follow the range of
+ * pid-derived ids, and 2^22 pids stay below 2^31. */
+#define IDENTITY_ID_BASE 0x71000000U
+#define IDS_PER_WARDEN   (2U * IDENTITY_MAX + 2)
+
+static unsigned identity_first_id(const struct warden *warden, const struct identity *identity)
+{
+    return IDENTITY_ID_BASE + (unsigned)warden->pid * IDS_PER_WARDEN + 2 * (unsigned)(identity - warden->identities);
+}
+
+uid_t identity_slot_owner(const struct warden *warden)
+{
+    return warden->rootless ? 0 : identity_first_id(warden, warden->identities + IDENTITY_MAX);
+}
+
+/* Reads what tells whether a network namespace was used: sockets, and packets through its loopback. */
+static bool read_network(const struct warden *warden, char *text, size_t size)
+{
+    char sockets[1024], devices[1024], labels[256];
+    if (fd_read_text_at(warden->proc, "self/net/sockstat", sockets, sizeof sockets) <= 0 ||
+        fd_read_text_at(warden->proc, "self/net/dev", devices, sizeof devices) <= 0)
+        return false;
+    if (fd_read_text_at(warden->proc, "self/net/ip6_flowlabel", labels, sizeof labels) < 0)
+        *labels = '\0';
+    const char *loopback = strstr(devices, "lo:"), *orphans = strstr(sockets, "orphan"),
+               *waiting = strstr(sockets, " tw ");
+    int used = -1, orphan = -1, tw = -1;
+    if (!loopback || !orphans || !waiting || sscanf(sockets, "sockets: used %d", &used) != 1 ||
+        sscanf(orphans, "orphan %d", &orphan) != 1 || sscanf(waiting, " tw %d", &tw) != 1)
+        return false;
+    int length = snprintf(text, size, "%d %d %d %zu %.*s", used, orphan, tw, strlen(labels),
+                          (int)strcspn(loopback, "\n"), loopback);
+    return length > 0 && (size_t)length < size;
+}
+
+bool identity_is_clean(const struct warden *warden, const struct identity *identity)
+{
+    char now[sizeof identity->network_before];
+    return read_network(warden, now, sizeof now) && !strcmp(now, identity->network_before);
+}
+
+struct identity *identity_take(struct warden *warden)
+{
+    struct identity *unmade = NULL;
+    /* Where ids are few, or given by pid alone, nothing is kept. */
+    if (!warden->rootless && !id_exists(identity_slot_owner(warden)))
+        return NULL;
+    for (unsigned i = 0; i < IDENTITY_MAX; i++) {
+        struct identity *identity = &warden->identities[i];
+        if (identity->state == IDENTITY_FREE) {
+            identity->state = IDENTITY_BUSY;
+            return identity;
+        }
+        if (identity->state == IDENTITY_UNMADE && !unmade)
+            unmade = identity;
+    }
+    if (unmade) {
+        *unmade = (struct identity){.state = IDENTITY_BUSY, .user = -1, .net = -1};
+    }
+    return unmade;
+}
+
+void identity_made(struct warden *warden, struct identity *identity, int user, int net)
+{
+    identity->user = user;
+    identity->net = net;
+    *identity->network_before = '\0'; /* never equal: used once */
+    if (warden->own_net_ns < 0 || setns(net, CLONE_NEWNET) < 0)
+        return;
+    if (!read_network(warden, identity->network_before, sizeof identity->network_before))
+        *identity->network_before = '\0';
+    if (setns(warden->own_net_ns, CLONE_NEWNET) < 0)
+        _exit(1); /* a warden inside a cell's network is of no use; the cells die with it */
+}
+
+void identity_discard(struct identity *identity)
+{
+    if (identity->state != IDENTITY_UNMADE) {
+        cleanup_close(&identity->user);
+        cleanup_close(&identity->net);
+    }
+    *identity = (struct identity){.state = IDENTITY_UNMADE, .user = -1, .net = -1};
+}
+
+void identity_release(struct identity *identity)
+{
+    if (identity->user < 0 || !*identity->network_before)
+        identity_discard(identity);
+    else
+        identity->state = IDENTITY_FREE;
+}
+
+void identity_close_all(struct warden *warden)
+{
+    for (unsigned i = 0; i < IDENTITY_MAX; i++)
+        identity_discard(&warden->identities[i]);
+}
+
+unsigned identity_ids(struct warden *warden, struct cell *cell)
+{
+    if (warden->rootless) {
+        cell->uid = warden->uid;
+        return 0;
+    }
+    unsigned id =
+        cell->identity ? identity_first_id(warden, cell->identity) : HOST_ID_BASE + 2 * (unsigned)cell->init_pid;
+    if (id_exists(id + 1))
+        cell->controls |= CONTROL_BIT(CONTROL_OWN_UID);
+    else /* a container with a 16-bit range of ids: still not the host's root */
+        id = 20000 + 2 * ((unsigned)cell->init_pid % 20000);
+    if (MUTANT(OWN_UID))
+        id = HOST_ID_BASE;
+    cell->uid = MUTANT(USERNS) ? 0 : id + 1; /* as if ids were only renamed: the host's root under another name */
+    return id;
+}
+
 int identity_write_maps(struct warden *warden, struct cell *cell)
 {
     char map[96];
+    unsigned id = identity_ids(warden, cell);
     if (warden->rootless) {
         snprintf(map, sizeof map, "%d 0 1\n", CELL_UID);
-        cell->uid = warden->uid;
         if (write_map(cell->init_pid, "setgroups", "deny") < 0)
             return -1;
     } else {
-        unsigned id = HOST_ID_BASE + 2 * (unsigned)cell->init_pid;
-        if (id_exists(id + 1))
-            cell->controls |= CONTROL_BIT(CONTROL_OWN_UID);
-        else /* a container with a 16-bit range of ids: still not the host's root */
-            id = 20000 + 2 * ((unsigned)cell->init_pid % 20000);
-        if (MUTANT(OWN_UID))
-            id = HOST_ID_BASE;
-        cell->uid = MUTANT(USERNS) ? 0 : id + 1; /* as if ids were only renamed: the host's root under another name */
         snprintf(map, sizeof map, "0 %u 1\n%d %u 1\n", id, CELL_UID, cell->uid);
     }
     if (!(cell->namespaces & CLONE_NEWUSER))

@@ -4,8 +4,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "warden/warden.h"
+
+#define EVENTS_MAX 32
 
 int loop_watch(struct warden *warden, struct watch *watch, int fd, struct cell *cell,
                void (*ready)(struct warden *, struct cell *, uint32_t))
@@ -38,13 +41,23 @@ void loop_forget(struct warden *warden, struct watch *watch)
     watch->fd = -1;
 }
 
+int loop_release(struct warden *warden, struct watch *watch)
+{
+    int fd = watch->fd;
+    if (fd >= 0)
+        epoll_ctl(warden->epoll, EPOLL_CTL_DEL, fd, NULL);
+    watch->fd = -1;
+    return fd;
+}
+
 bool loop_has_input(int fd)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLIN;
 }
 
-static int wait_ms(const struct warden *warden)
+/* How long to sleep; NULL: until something happens. */
+static const struct timespec *wait_time(const struct warden *warden, struct timespec *time)
 {
     uint64_t next = UINT64_MAX;
     for (const struct cell *cell = warden->cells; cell; cell = cell->next) {
@@ -52,20 +65,33 @@ static int wait_ms(const struct warden *warden)
         if (tick < next)
             next = tick;
     }
-    uint64_t scout = scout_next_tick(warden);
-    if (scout < next)
-        next = scout;
+    uint64_t others[] = {scout_next_tick(warden), pool_next_tick(warden)};
+    for (unsigned i = 0; i < ARRAY_LEN(others); i++)
+        if (others[i] < next)
+            next = others[i];
     if (next == UINT64_MAX)
-        return -1;
-    uint64_t now = clock_us();
-    return next <= now ? 0 : (int)((next - now + 999) / 1000);
+        return NULL;
+    uint64_t now = clock_us(), left = next <= now ? 0 : next - now;
+    *time = (struct timespec){(time_t)(left / 1000000), (long)(left % 1000000) * 1000};
+    return time;
+}
+
+static int wait_for_events(const struct warden *warden, struct epoll_event events[EVENTS_MAX])
+{
+    struct timespec time;
+    const struct timespec *until = wait_time(warden, &time);
+    int count = epoll_pwait2(warden->epoll, events, EVENTS_MAX, until, NULL);
+    if (count >= 0 || errno != ENOSYS) /* before 5.11 */
+        return count;
+    return epoll_wait(warden->epoll, events, EVENTS_MAX,
+                      until ? (int)(until->tv_sec * 1000 + (until->tv_nsec + 999999) / 1000000) : -1);
 }
 
 void loop_run(struct warden *warden)
 {
-    struct epoll_event events[32];
+    struct epoll_event events[EVENTS_MAX];
     while (!warden->leaving || warden->cells) {
-        int count = epoll_wait(warden->epoll, events, 32, wait_ms(warden));
+        int count = wait_for_events(warden, events);
         if (count < 0 && errno != EINTR)
             return;
         /* Deadlines first: a flood of events must not delay a kill. */
@@ -82,5 +108,6 @@ void loop_run(struct warden *warden)
         }
         /* Cells are freed here only, so that no event of a round points into freed memory. */
         cell_collect(warden);
+        pool_tick(warden, clock_us());
     }
 }

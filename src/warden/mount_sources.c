@@ -28,11 +28,7 @@ int mount_sources_resolve(struct warden *warden, struct cell *cell, const int *f
         struct stat st;
         if (fstat(fds[i], &st) < 0)
             return -1;
-        *mount = (struct cell_mount){.device = st.st_dev,
-                                     .inode = st.st_ino,
-                                     .destination = cell->plan.mounts[i].destination,
-                                     .writable = cell->plan.mounts[i].writable,
-                                     .directory = S_ISDIR(st.st_mode)};
+        *mount = (struct cell_mount){.device = st.st_dev, .inode = st.st_ino};
         if (!warden->rootless)
             continue;
         char link[48], path[4096];

@@ -132,6 +132,14 @@ static void answer(struct warden *warden, struct cell *cell, const struct seccom
         record(cell, "syscall", notice->name, notice->hint);
         cell_kill(warden, cell, ENDING_DENIED);
         return;
+    } else if (notice->action == POLICY_TELL) {
+        cell->notify_tokens++; /* once in the life of a process, which costs the cell more than this */
+        if (call->pid == (uint32_t)cell->program_pid) {
+            cell_exiting(warden, cell, (int)(call->data.args[0] & 0xff));
+            if (cell->phase == PHASE_ENDED)
+                return; /* killed where it stands */
+        }
+        response = (struct seccomp_notif_resp){.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     } else if (notice->action == POLICY_OBSERVE) {
         *cell->observed = *call;
         cell->observed_waits = true;

@@ -1,6 +1,7 @@
-/* From an order to a cell that prepares for it: its two processes and its control group. */
+/* From an order to a cell that serves it: one that waits, or one made for it. */
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,7 +10,10 @@
 #include "cell/mutant.h"
 #include "warden/warden.h"
 
-static uint32_t wanted_namespaces(void)
+/* Descriptors of an order for a run. */
+enum { RUN_PLAN, RUN_SOCKET, RUN_MOUNTS };
+
+uint32_t order_namespaces(void)
 {
     uint32_t all = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
     if (MUTANT(PIDNS))
@@ -23,64 +27,99 @@ static uint32_t wanted_namespaces(void)
     return all;
 }
 
-/* The cell's group, with its limits; false when the cell has failed for want of it. */
-static bool make_group(struct warden *warden, struct cell *cell)
+int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
 {
-    bool tolerated = cell->plan.optional & CONTROL_BIT(CONTROL_CGROUP);
+    uint32_t optional = cell->ordered ? cell->plan.optional : 0;
     if (warden->cgroups.kind == CGROUP_NONE) {
+        bool tolerated = optional & CONTROL_BIT(CONTROL_CGROUP);
         if (!tolerated)
             cell_fail(warden, cell, STEP_CGROUP_JOIN, 0, warden->cgroups.error, warden->cgroups.cause);
-        return tolerated;
+        return tolerated ? 0 : -1;
     }
     if (cgroup_create(&warden->cgroups, warden->next_number++, &cell->cgroup) < 0 ||
-        cgroup_limit(&cell->cgroup, cell->plan.limit) < 0 ||
+        cgroup_limit(&cell->cgroup, limit) < 0 ||
         loop_watch(warden, &cell->oom, cell->cgroup.oom_fd, cell, cell->oom.ready) < 0) {
         cell_fail(warden, cell, STEP_CGROUP_JOIN, 1, errno, "make the cgroup");
-        return false;
+        return -1;
     }
     if (cell->cgroup.kind == CGROUP_V2)
         loop_watch_priority(warden, &cell->oom);
     cell->controls |= CONTROL_BIT(CONTROL_CGROUP);
-    return true;
+    return 0;
+}
+
+/* Both processes are there, the group too: they join it, and the program learns what it is to be. */
+static int hand_over(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
+{
+    *step = STEP_CGROUP_JOIN;
+    if (spawn_join(cell, cell->init_talk.fd, cell->program.fd) < 0 || spawn_join(cell, cell->talk.fd, -1) < 0)
+        return -1;
+    *step = STEP_REQUEST_MOUNT;
+    if (mount_sources_idmap(warden, cell, detail) < 0)
+        return -1;
+    *step = STEP_HANDOVER;
+    return handover_plan(cell, cell->plan_fd, &cell->plan, false);
 }
 
 /* On v2 a process is born into its group, so that comes first; on v1 it joins by itself, so both processes are started
  * first and work while the group is made. */
-static void make_cell(struct warden *warden, struct cell *cell)
+void order_cold(struct warden *warden, struct cell *cell)
 {
-    enum cell_step step;
+    enum cell_step step = STEP_STDIO;
     uint32_t detail = 0;
     bool born_into_group = warden->cgroups.kind != CGROUP_V1;
-    cell->namespaces = wanted_namespaces();
-    if (born_into_group && !make_group(warden, cell))
+    cell->phase = PHASE_STARTING;
+    cell->namespaces = order_namespaces();
+    memcpy(cell->limit, cell->plan.limit, sizeof cell->limit);
+    if (born_into_group && order_group(warden, cell, cell->limit) < 0)
         return;
     if (spawn_init(warden, cell, &step) < 0 || spawn_program(warden, cell, &step) < 0) {
         cell_fail(warden, cell, step, 0, errno, NULL);
         return;
     }
-    if (!born_into_group && !make_group(warden, cell))
+    if (!born_into_group && order_group(warden, cell, cell->limit) < 0)
         return;
-    if (spawn_join(warden, cell, &step, &detail) < 0)
+    step = STEP_STDIO;
+    if (streams_open(cell, cell->plan.value_pipe) < 0 || hand_over(warden, cell, &step, &detail) < 0)
         cell_fail(warden, cell, step, detail, errno, NULL);
+}
+
+void order_move(struct warden *warden, struct cell *from, struct cell *to)
+{
+    int run = from->run.fd;
+    loop_release(warden, &from->run);
+    loop_watch(warden, &to->run, run, to, to->run.ready);
+    to->accepted_us = from->accepted_us;
+    to->plan = from->plan;
+    to->plan_fd = from->plan_fd;
+    from->plan = (struct plan){0};
+    from->plan_fd = -1;
+    for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {
+        to->mount_fds[i] = from->mount_fds[i];
+        to->mounts[i] = from->mounts[i];
+        from->mount_fds[i] = -1;
+        from->mounts[i] = (struct cell_mount){0};
+    }
+    from->ordered = false;
+    to->ordered = true;
 }
 
 void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
 {
-    size_t first_mount = order->has_value ? ORDER_MOUNTS : ORDER_VALUE;
-    size_t mount_count = fd_count > first_mount ? fd_count - first_mount : 0;
-    struct cell *cell = fd_count >= first_mount ? cell_new(warden) : NULL;
+    size_t mount_count = fd_count > RUN_MOUNTS ? fd_count - RUN_MOUNTS : 0;
+    struct cell *cell = fd_count >= RUN_MOUNTS ? cell_new(warden) : NULL;
     if (!cell) {
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);
         return;
     }
-    auto_close int plan_fd = fds[ORDER_PLAN];
+    cell->phase = PHASE_STARTING;
+    cell->ordered = true;
+    cell->plan_fd = fds[RUN_PLAN];
     cell->accepted_us = order->accepted_us;
-    for (size_t i = ORDER_STDIN; i < first_mount; i++)
-        cell->stdio[i - ORDER_STDIN] = fds[i];
     for (size_t i = 0; i < mount_count && i < PLAN_MOUNT_MAX; i++)
-        cell->mount_fds[i] = fds[first_mount + i];
-    if (loop_watch(warden, &cell->run, fds[ORDER_RUN], cell, cell->run.ready) < 0) {
+        cell->mount_fds[i] = fds[RUN_MOUNTS + i];
+    if (loop_watch(warden, &cell->run, fds[RUN_SOCKET], cell, cell->run.ready) < 0) {
         cell_fail(warden, cell, STEP_NONE, 0, errno, "take the order");
         return;
     }
@@ -90,15 +129,17 @@ void cell_order(struct warden *warden, const struct order *order, int *fds, size
         cell->retry_us = 0;
         return;
     }
-    if (plan_map(plan_fd, &cell->plan) < 0) {
+    if (plan_map(cell->plan_fd, &cell->plan) < 0) {
         cell_fail(warden, cell, STEP_NONE, 0, errno, "read the plan");
         return;
     }
-    /* No other child of the warden, this cell's init included, gets a copy of what the request carries. */
+    /* No child of the warden gets a copy of what the request carries. */
     madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DONTFORK);
+    madvise(cell->plan.arrays, cell->plan.arrays_size, MADV_DONTFORK);
     if (mount_sources_resolve(warden, cell, cell->mount_fds, mount_count) < 0) {
         cell_fail(warden, cell, STEP_REQUEST_MOUNT, 0, errno, NULL);
         return;
     }
-    make_cell(warden, cell);
+    if (!pool_serve(warden, cell))
+        order_cold(warden, cell);
 }

@@ -13,19 +13,34 @@
 /* Argument of the warden: look for the cgroup at the first order, for it is about to be moved into another one. */
 #define WARDEN_LATE_GROUP "--late-group"
 
-/* Descriptors that come with an order, in this order; mount sources follow. */
-enum order_fd { ORDER_PLAN, ORDER_RUN, ORDER_STDIN, ORDER_STDOUT, ORDER_STDERR, ORDER_VALUE, ORDER_MOUNTS };
+enum order_type {
+    ORDER_RUN,  /* plan, run's socket, mount sources: run it */
+    ORDER_POOL, /* plan of what waits in it, plan of its zygote if it has one: waiting cells for such runs */
+    ORDER_WARM, /* socket: make `count` cells of a pool ready; one struct event_warm when they are, or cannot be */
+    ORDER_POOLS /* socket: one struct event_pool for each pool, then end of file */
+};
+
+enum pool_kind {
+    POOL_SLOTS,   /* everything is there but the program */
+    POOL_STARTED, /* a started interpreter waits for its code */
+    POOL_FORKED   /* the same, forked off a zygote */
+};
 
 struct order {
     uint32_t size; /* of this struct */
-    uint32_t has_value;
-    uint64_t accepted_us; /* when the library took the request */
+    uint32_t type;
+    uint64_t accepted_us;  /* RUN: when the library took the request */
+    uint64_t pool;         /* POOL, WARM: its key */
+    uint32_t kind;         /* POOL: enum pool_kind */
+    uint32_t count;        /* WARM: how many cells */
+    uint64_t memory_bytes; /* POOL: the most that all waiting cells of this warden may hold together */
+    char name[32];         /* POOL: for people */
 };
 
 /* From the library on a run's socket. */
 enum command_type { COMMAND_CANCEL = 1, COMMAND_OUTPUT_LIMIT };
 
-enum event_type { EVENT_STARTED = 1, EVENT_FAILED, EVENT_ENDED };
+enum event_type { EVENT_STARTED = 1, EVENT_FAILED, EVENT_ENDED, EVENT_WARM, EVENT_POOL };
 
 /* The cell could not be made, or the program not started: nothing of the user's ran. */
 struct event_failed {
@@ -37,8 +52,32 @@ struct event_failed {
     char text[200];
 };
 
+/* Descriptors that come with it: both ends of stdin (whoever writes must not be the only one to hold the pipe), the
+ * read ends of stdout and stderr, and of the value pipe if the plan has one. */
+enum started_fd { STARTED_STDIN_READ, STARTED_STDIN_WRITE, STARTED_STDOUT, STARTED_STDERR, STARTED_VALUE, STARTED_MAX };
+
 struct event_started {
     uint32_t type;
+};
+
+struct event_warm {
+    uint32_t type;
+    uint32_t ready;
+    char text[200]; /* why there are not more */
+};
+
+struct event_pool {
+    uint32_t type;
+    uint32_t kind;
+    uint64_t key;
+    char name[32];
+    uint32_t ready, filling, target;
+    uint64_t served, missed, failed;
+    uint64_t cells_unique_bytes, cells_shared_bytes;   /* of the waiting cells */
+    uint64_t zygote_unique_bytes, zygote_shared_bytes; /* of the zygote, when there is one */
+    uint32_t zygote; /* 0: none, 1: serving, 2: failed and given up; then started cells stand in */
+    uint32_t zygotes_started;
+    char text[200]; /* the last failure */
 };
 
 struct wire_denial {
@@ -70,6 +109,9 @@ enum limit_hit {
     HIT_CPU = 1 << 5,
 };
 
+/* How the cell came to be. */
+enum warmth { WARMTH_COLD, WARMTH_SLOT, WARMTH_STARTED, WARMTH_FORKED };
+
 struct event_ended {
     uint32_t type;
     uint32_t status;   /* cordon_status */
@@ -79,6 +121,7 @@ struct event_ended {
     uint32_t controls; /* CONTROL_BIT of those in force */
     uint32_t cgroup;   /* enum cgroup_kind */
     uint32_t uid;      /* host uid of the program */
+    uint32_t warm;     /* enum warmth */
     uint64_t start_us; /* accepted → first user instruction */
     uint64_t run_us;
     struct usage usage;

@@ -137,6 +137,14 @@ void scout_forget(struct warden *warden, const struct cell *cell)
     warden->scout.cell = NULL;
 }
 
+bool scout_owns(const struct warden *warden, pid_t pid)
+{
+    for (unsigned i = 0; i < warden->scout.lost_count; i++)
+        if (warden->scout.lost[i] == pid)
+            return true;
+    return warden->scout.pid == pid;
+}
+
 void scout_close(struct warden *warden)
 {
     dismiss(warden);

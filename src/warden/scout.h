@@ -31,6 +31,7 @@ void scout_tick(struct warden *warden, uint64_t now_us);
 uint64_t scout_next_tick(const struct warden *warden);
 /* The cell is going away: whatever comes back for it is dropped. */
 void scout_forget(struct warden *warden, const struct cell *cell);
+bool scout_owns(const struct warden *warden, pid_t pid);
 void scout_close(struct warden *warden);
 
 #endif

@@ -15,6 +15,21 @@
 #include "warden/entry.h"
 #include "warden/warden.h"
 
+static void take_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
+{
+    if (order->type == ORDER_RUN)
+        cell_order(warden, order, fds, fd_count);
+    else if (order->type == ORDER_POOL)
+        pool_order(warden, order, fds, fd_count);
+    else if (order->type == ORDER_WARM && fd_count == 1)
+        pool_warm(warden, order, fds[0]);
+    else if (order->type == ORDER_POOLS && fd_count == 1)
+        pool_list(warden, fds[0]);
+    else
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+}
+
 static void on_engine(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)cell;
@@ -27,7 +42,7 @@ static void on_engine(struct warden *warden, struct cell *cell, uint32_t events)
         if (warden->late_group)
             cgroup_root_find(&warden->cgroups);
         warden->late_group = false;
-        cell_order(warden, &order, fds, fd_count);
+        take_order(warden, &order, fds, fd_count);
         return;
     }
     for (size_t i = 0; i < fd_count; i++)
@@ -36,6 +51,7 @@ static void on_engine(struct warden *warden, struct cell *cell, uint32_t events)
         return;
     loop_forget(warden, &warden->engine);
     warden->leaving = true;
+    pool_close_all(warden);
     cell_end_all(warden);
 }
 
@@ -71,6 +87,7 @@ static void reset_scheduling(void)
 
 static int set_up(struct warden *warden)
 {
+    warden->pid = getpid();
     reset_signals();
     reset_scheduling();
     umask(077);
@@ -80,6 +97,7 @@ static int set_up(struct warden *warden)
     cpu_set_t processors;
     warden->processors = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
     warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    warden->own_net_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     warden->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     warden->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!warden->late_group)
@@ -94,6 +112,8 @@ int warden_serve(struct warden *warden)
     if (set_up(warden) < 0)
         return 1;
     loop_run(warden);
+    template_close_all(warden);
+    identity_close_all(warden);
     scout_close(warden);
     return 0;
 }

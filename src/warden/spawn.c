@@ -2,10 +2,11 @@
  * and is the warden's own child, so that its exit status comes from the kernel and from nowhere else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include "base/fd.h"
 #include "cell/sys.h"
 #include "warden/warden.h"
+
+#define TCP_BUFFER_BYTES (128 << 10)
 
 static const struct {
     uint64_t flag;
@@ -50,7 +53,7 @@ static void into_cgroup(const struct cell *cell, struct clone_args *args)
     args->cgroup = (uint64_t)cell->cgroup.dirs[0];
 }
 
-static int talk_pair(int *ours, int *theirs)
+int spawn_talk_pair(int *ours, int *theirs)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -72,12 +75,12 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     auto_close int ours = -1, theirs = -1, lifeline_read = -1;
     int lifeline[2];
     *step = STEP_CLONE;
-    if (talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+    if (spawn_talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
         return -1;
     lifeline_read = lifeline[0];
     cell->lifeline = lifeline[1];
     auto_close int gate = -1;
-    if (talk_pair(&cell->gate, &gate) < 0)
+    if (spawn_talk_pair(&cell->gate, &gate) < 0)
         return -1;
 
     struct init_setup setup = {.report = theirs,
@@ -86,7 +89,7 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
                                .proc = warden->proc,
                                .own_ids = !warden->rootless,
                                .namespaces = cell->namespaces,
-                               .tcp_buffer_bytes = 128 << 10};
+                               .tcp_buffer_bytes = TCP_BUFFER_BYTES};
     int pidfd = -1;
     /* The network, the dearest of them, is made by init itself while the program builds the root. */
     struct clone_args args = {.flags = (cell->namespaces & ~(uint64_t)CLONE_NEWNET) | CLONE_PIDFD,
@@ -109,24 +112,119 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);
 }
 
-int spawn_join(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
+enum slot_clone { SLOT_CLONED, SLOT_REFUSED, SLOT_DIRTY };
+
+/* In the helper: into the template's mounts and the identity, or to the owner of new ones. */
+static bool enter_for_slot(const struct warden *warden, const struct identity *identity, int template_fd, bool is_new,
+                           enum slot_clone *outcome)
 {
-    *step = STEP_REQUEST_MOUNT;
-    if (mount_sources_idmap(warden, cell, detail) < 0)
+    if (setns(template_fd, CLONE_NEWNS) < 0)
+        return false;
+    if (!is_new) {
+        if (setns(identity->net, CLONE_NEWNET) < 0)
+            return false;
+        if (!identity_is_clean(warden, identity)) {
+            *outcome = SLOT_DIRTY;
+            return false;
+        }
+        return setns(identity->user, CLONE_NEWUSER) == 0;
+    }
+    if (warden->rootless)
+        return true;
+    /* With the rights kept: not every host lets others make user namespaces. */
+    uid_t owner = identity_slot_owner(warden);
+    return prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && syscall(SYS_setresgid, owner, owner, owner) == 0 &&
+           syscall(SYS_setresuid, owner, owner, owner) == 0;
+}
+
+/* A helper that shares the warden's memory goes where the warden itself could not come back from; init is still the
+ * warden's child. */
+static __attribute__((noinline)) pid_t clone_slot_init(const struct warden *warden, const struct cell *cell,
+                                                       int template_fd, const struct init_setup *setup,
+                                                       volatile enum slot_clone *outcome)
+{
+    volatile pid_t pid = -1;
+    volatile int error = 0;
+    uint64_t flags = cell->namespaces & (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS);
+    if (setup->new_identity)
+        flags |= cell->namespaces & CLONE_NEWUSER;
+    *outcome = SLOT_REFUSED;
+    pid_t helper = vfork();
+    if (helper < 0)
         return -1;
-    *step = STEP_CGROUP_JOIN;
-    int fds[CELL_CGROUP_FILES_MAX + PLAN_MOUNT_MAX];
+    if (helper == 0) {
+        enum slot_clone found = SLOT_REFUSED;
+        if (enter_for_slot(warden, cell->identity, template_fd, setup->new_identity, &found)) {
+            struct clone_args args = {.flags = flags | CLONE_PARENT};
+            into_cgroup(cell, &args);
+            pid = sys_clone3(&args, sizeof args);
+            if (pid == 0)
+                cell_slot_init_main(setup);
+            found = SLOT_CLONED;
+        }
+        error = errno;
+        *outcome = found;
+        _exit(0);
+    }
+    waitpid(helper, NULL, 0);
+    errno = error;
+    return pid;
+}
+
+int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step)
+{
+    auto_close int ours = -1, theirs = -1, lifeline_read = -1;
+    int lifeline[2];
+    *step = STEP_CLONE;
+    if (spawn_talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+        return -1;
+    lifeline_read = lifeline[0];
+    cell->lifeline = lifeline[1];
+    struct init_setup setup = {.report = theirs,
+                               .lifeline = lifeline_read,
+                               .gate = -1,
+                               .proc = warden->proc,
+                               .own_ids = !warden->rootless,
+                               .namespaces = cell->namespaces,
+                               .tcp_buffer_bytes = TCP_BUFFER_BYTES};
+    memcpy(setup.limit, cell->limit, sizeof setup.limit);
+    enum slot_clone outcome;
+    pid_t pid;
+    do {
+        cell->identity = identity_take(warden);
+        setup.new_identity = !cell->identity || cell->identity->user < 0;
+        pid = clone_slot_init(warden, cell, template_fd, &setup, &outcome);
+        if (outcome == SLOT_DIRTY)
+            identity_discard(cell->identity);
+    } while (outcome == SLOT_DIRTY);
+    if (pid < 0)
+        return -1;
+    cell->init_pid = pid;
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0 ||
+        loop_watch(warden, &cell->init_talk, take_fd(&ours), cell, cell->init_talk.ready) < 0)
+        return -1;
+    set_namespace_controls(cell);
+    *step = STEP_ID_MAPS;
+    if (!setup.new_identity) {
+        identity_ids(warden, cell);
+        return 0;
+    }
+    if (identity_write_maps(warden, cell) < 0)
+        return -1;
+    return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);
+}
+
+int spawn_join(struct cell *cell, int socket, int other)
+{
+    int fds[CELL_CGROUP_FILES_MAX + 1];
     struct join_message message = {0};
     while (message.cgroup_files < CELL_CGROUP_FILES_MAX && cell->cgroup.join_files[message.cgroup_files] >= 0) {
         fds[message.cgroup_files] = cell->cgroup.join_files[message.cgroup_files];
         message.cgroup_files++;
     }
-    fds[message.cgroup_files] = cell->program.fd;
-    if (fd_send(cell->init_talk.fd, &message, sizeof message, fds, message.cgroup_files + 1) < 0)
-        return -1;
-    size_t detached = warden->rootless ? 0 : cell->plan.mount_count;
-    memcpy(fds + message.cgroup_files, cell->mount_fds, detached * sizeof *fds);
-    return fd_send(cell->talk.fd, &message, sizeof message, fds, message.cgroup_files + detached);
+    fds[message.cgroup_files] = other;
+    return fd_send(socket, &message, sizeof message, fds, message.cgroup_files + (other >= 0));
 }
 
 static pid_t clone_program(const struct cell *cell, const struct program_setup *setup, uint64_t flags)
@@ -134,6 +232,8 @@ static pid_t clone_program(const struct cell *cell, const struct program_setup *
     struct clone_args args = {.flags = flags};
     into_cgroup(cell, &args);
     pid_t pid = sys_clone3(&args, sizeof args);
+    if (pid == 0 && cell->pool)
+        cell_slot_program_main(setup);
     if (pid == 0)
         cell_program_main(setup);
     return pid;
@@ -173,11 +273,22 @@ static __attribute__((noinline)) pid_t clone_through_helper(const struct cell *c
     return pid;
 }
 
+int spawn_adopt(struct warden *warden, struct cell *cell, pid_t pid, int talk)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* our own child, not reaped: the pid cannot name another */
+    cell->program_pid = pid;
+    if (loop_watch(warden, &cell->program, pidfd, cell, cell->program.ready) < 0) {
+        close(talk);
+        return -1;
+    }
+    return loop_watch(warden, &cell->talk, talk, cell, cell->talk.ready);
+}
+
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1;
     *step = STEP_ENTER;
-    if (talk_pair(&ours, &theirs) < 0)
+    if (spawn_talk_pair(&ours, &theirs) < 0)
         return -1;
     struct program_setup setup = {.report = theirs,
                                   .init_pidfd = cell->init.fd,
@@ -185,21 +296,7 @@ int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step
                                   .own_ids = !warden->rootless,
                                   .group_limits = warden->cgroups.kind != CGROUP_NONE,
                                   .namespaces = cell->namespaces,
-                                  .plan = &cell->plan,
                                   .mounts = cell->mounts};
-    memcpy(setup.stdio, cell->stdio, sizeof setup.stdio);
-
-    /* Only this child may have a copy of the plan; see cell_order(). */
-    madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DOFORK);
     pid_t pid = warden->rootless ? clone_through_helper(cell, &setup) : clone_directly(warden, cell, &setup);
-    int saved = errno;
-    madvise(cell->plan.mapping, cell->plan.mapping_size, MADV_DONTFORK);
-    errno = saved;
-    if (pid < 0)
-        return -1;
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* our own child, not reaped: the pid cannot name another */
-    cell->program_pid = pid;
-    if (loop_watch(warden, &cell->program, pidfd, cell, cell->program.ready) < 0)
-        return -1;
-    return loop_watch(warden, &cell->talk, take_fd(&ours), cell, cell->talk.ready);
+    return pid < 0 ? -1 : spawn_adopt(warden, cell, pid, take_fd(&ours));
 }

@@ -1,9 +1,14 @@
 /* The warden: the only process that makes cells. Single-threaded; makes, watches, kills, accounts, gives verdicts. It
  * never reads what a program prints, and never opens a path that a program could have made.
  *
- * Life of a cell:  order → init cloned, id maps; program cloned; control group made and limited, both told to join it →
- * init makes the network and lets the program go on, the program builds the root (PREPARED) and gives up its rights
- * (READY: restrictions are in force) → exec → running → ended (verdict sent) → both reaped, group removed → gone. */
+ * Life of a cold cell:  order → init cloned, id maps; program cloned; control group made and limited, both told to join
+ * it → init makes the network and lets the program go on, the program builds the root (PREPARED) and gives up its
+ * rights (READY: restrictions are in force) → exec → running → ended (verdict sent) → both reaped, group removed →
+ * gone.
+ *
+ * Life of a waiting cell:  slot: group made, init cloned onto a copy of the mount template (PREPARED) → program cloned,
+ * or forked off the pool's zygote → restricted (READY) → its interpreter says that it waits → an order comes: limits
+ * set, code handed over → running, and so on. Each serves one run. */
 #ifndef WARDEN_WARDEN_H
 #define WARDEN_WARDEN_H
 
@@ -29,15 +34,36 @@ struct watch {
     struct cell *cell;
 };
 
-enum cell_phase { PHASE_STARTING, PHASE_RUNNING, PHASE_ENDED };
+enum cell_phase {
+    PHASE_MAKING,   /* a slot's root is being built */
+    PHASE_SLOT,     /* ready for a plan */
+    PHASE_WARMING,  /* its interpreter starts */
+    PHASE_WAITING,  /* its interpreter waits for code */
+    PHASE_STARTING, /* an order's program is on its way to exec */
+    PHASE_RUNNING,
+    PHASE_ENDED
+};
 
 struct cell {
     struct cell *next, **link;
     enum cell_phase phase;
+    bool ordered; /* the four below are an order's */
     struct plan plan;
+    int plan_fd;
     struct cell_mount mounts[PLAN_MOUNT_MAX];
     int mount_fds[PLAN_MOUNT_MAX];
-    int stdio[4];
+    int streams[STREAM_COUNT];  /* the program's ends, until it has them */
+    int near[STARTED_MAX];      /* the library's, until it has them */
+    struct pool *pool;          /* NULL: made for one order */
+    struct identity *identity;  /* recycled user and network namespace; NULL: its own */
+    int slot[SLOT_NAMESPACES];  /* for a zygote's child to enter */
+    int64_t limit[LIMIT_COUNT]; /* in force */
+    enum warmth warmth;
+    uint64_t patience_us; /* by when it should be ready to wait */
+    uint64_t made_us;
+    uint32_t number;        /* names it to the zygote */
+    int forked_talk;        /* the warden's end for the program that the zygote is forking, or -1 */
+    struct usage before;    /* what starting it took */
     struct watch run;       /* the library's end: commands, or end of file */
     struct watch init_talk; /* records from init */
     struct watch talk;      /* records from the program; end of file is a successful exec */
@@ -47,7 +73,7 @@ struct cell {
     struct watch oom;       /* v1 eventfd, v2 memory.events */
     pid_t init_pid, program_pid;
     int lifeline; /* write end; init has the other */
-    int gate;     /* read end for the program; init writes when the network stands */
+    int gate;     /* cold: read end for the program; init writes when the network stands */
     int work_fd;
     struct cgroup cgroup;
     uint32_t namespaces;
@@ -85,8 +111,26 @@ struct scout {
     unsigned lost_count;
 };
 
+/* User and network namespace of slots, used by one cell at a time and again only if proven clean. */
+#define IDENTITY_MAX 27
+struct identity {
+    enum { IDENTITY_UNMADE, IDENTITY_BUSY, IDENTITY_FREE } state;
+    int user, net;
+    char network_before[256]; /* what its counters said when it was new */
+};
+
+/* A root that is copied with its mount namespace. */
+struct template;
+
 struct warden {
     struct scout scout;
+    struct identity identities[IDENTITY_MAX];
+    struct template *templates;
+    struct pool *pools;
+    uint64_t pool_bytes_max;
+    uint64_t last_handover_us;
+    uint32_t last_cell;
+    bool strangers; /* children of a zygote that died before it told of them may wait to be reaped */
     int epoll;
     struct watch engine;
     struct cell *cells;
@@ -97,10 +141,11 @@ struct warden {
     bool late_group; /* the cgroup is looked for at the first order */
     uid_t uid;       /* the caller's, as the host knows it */
     gid_t gid;
-    int own_pid_ns;
+    int own_pid_ns, own_net_ns;
     int proc; /* /proc, for the settings of new networks */
     unsigned next_number;
     long processors;
+    pid_t pid;
     /* Set when the warden itself cannot work: every order is answered with it. */
     struct event_failed broken;
 };
@@ -115,11 +160,61 @@ int loop_watch(struct warden *warden, struct watch *watch, int fd, struct cell *
 void loop_watch_priority(struct warden *warden, struct watch *watch);
 void loop_rearm(struct warden *warden, struct watch *watch, bool on);
 void loop_forget(struct warden *warden, struct watch *watch); /* closes the descriptor */
+int loop_release(struct warden *warden, struct watch *watch); /* hands it back open */
 bool loop_has_input(int fd);
 void loop_run(struct warden *warden);
 
 /* order.c */
 void cell_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
+/* Makes a cold cell for the order that it has. */
+void order_cold(struct warden *warden, struct cell *cell);
+uint32_t order_namespaces(void);
+/* The cell's group with these limits; 0, or -1 when the cell has failed for want of it. */
+int order_group(struct warden *warden, struct cell *cell, const int64_t *limit);
+/* The order and its descriptors go from one cell to another. */
+void order_move(struct warden *warden, struct cell *from, struct cell *to);
+
+/* streams.c: the pipes between a program and the library */
+int streams_open(struct cell *cell, bool value);
+int streams_open_value(struct cell *cell);
+/* The program has its ends; stdin's stays until the library has it too. */
+void streams_given(struct cell *cell);
+void streams_close(struct cell *cell);
+/* Tells the library that the program runs, with its ends. */
+void streams_started(struct cell *cell);
+
+/* template.c */
+struct template *template_get(struct warden *warden, char *const *etc, enum cell_step *step);
+int template_fd(const struct template *template);
+void template_close_all(struct warden *warden);
+
+/* slot.c: a cell ahead of any order. 0, or -1 when it has failed. */
+int slot_make(struct warden *warden, struct cell *cell);
+void slot_prepared(struct warden *warden, struct cell *cell, const int *fds, size_t fd_count);
+/* Lets whoever is to be the program come in; again when the zygote has become able to, or is given up. */
+void slot_enter(struct warden *warden, struct cell *cell);
+
+/* handover.c: what makes a waiting cell an order's */
+int handover_plan(struct cell *cell, int plan_fd, const struct plan *plan, bool waits);
+/* The order's plan to the program in a slot, or its code to the waiting interpreter; on failure the cell has failed. */
+void handover_slot(struct warden *warden, struct cell *cell);
+void handover_code(struct warden *warden, struct cell *cell);
+/* Whether it fits into one message. */
+bool handover_fits(const struct plan *plan);
+
+/* pool.c */
+void pool_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
+void pool_warm(struct warden *warden, const struct order *order, int socket);
+void pool_list(struct warden *warden, int socket);
+/* Serves the order that `cell` holds from the plan's pool; false when there is none. */
+bool pool_serve(struct warden *warden, struct cell *cell);
+/* The cell is ready for an order, or has failed before it was, or is gone. */
+void pool_cell_ready(struct warden *warden, struct cell *cell);
+void pool_cell_failed(struct warden *warden, struct cell *cell, const char *text, int error);
+void pool_tick(struct warden *warden, uint64_t now_us);
+uint64_t pool_next_tick(const struct warden *warden);
+void pool_close_all(struct warden *warden);
+
 /* cell.c */
 /* In the warden's list, every watch with its handler but no descriptor; NULL without memory. */
 struct cell *cell_new(struct warden *warden);
@@ -132,19 +227,38 @@ void cell_end_all(struct warden *warden);
 /* Frees the cells that are gone for good. */
 void cell_collect(struct warden *warden);
 
+void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us);
+/* The program says with which status it leaves, by the kernel's word. */
+void cell_exiting(struct warden *warden, struct cell *cell, int status);
+
 /* spawn.c: 0, or -1 with errno */
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step);
-/* Tells both to join the cell's group; the program gets the request's mounts with it. */
-int spawn_join(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail);
+int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step);
+/* Takes charge of a child that was cloned: its pidfd and the socket it reports on. */
+int spawn_adopt(struct warden *warden, struct cell *cell, pid_t pid, int talk);
+int spawn_talk_pair(int *ours, int *theirs);
+/* Tells one of them to join the cell's group; `other` goes along if it is not -1. */
+int spawn_join(struct cell *cell, int socket, int other);
 /* The namespace the kernel refuses, tried one at a time; CONTROL_NONE when all can be had. */
 enum control spawn_find_refused(uint32_t namespaces, int *error);
 
 /* identity.c */
 bool identity_may_administer(void); /* CAP_SYS_ADMIN in this user namespace */
+/* Sets the cell's host uid; the first of its two ids. */
+unsigned identity_ids(struct warden *warden, struct cell *cell);
 int identity_write_maps(struct warden *warden, struct cell *cell);
 /* Whether there are ids to give to cells at all: a user namespace may hold a single one. */
 bool identity_has_ids(void);
+/* The owner of all slots, on the host: nobody else, and without any right. */
+uid_t identity_slot_owner(const struct warden *warden);
+struct identity *identity_take(struct warden *warden);
+void identity_made(struct warden *warden, struct identity *identity, int user, int net);
+void identity_release(struct identity *identity);
+void identity_discard(struct identity *identity);
+/* In a process that has entered its network: whether nothing was left in it. */
+bool identity_is_clean(const struct warden *warden, const struct identity *identity);
+void identity_close_all(struct warden *warden);
 int identity_enter_own_userns(uid_t uid, gid_t gid);
 /* A user namespace whose id map turns the caller's id into the program's, for idmapped mounts; its descriptor. */
 int identity_mount_userns(struct warden *warden, const struct cell *cell);
@@ -163,6 +277,8 @@ void notify_tick(struct warden *warden, struct cell *cell, uint64_t now_us);
 /* account.c */
 void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills);
 uint64_t account_cpu_us(struct cell *cell);
+/* What was used up to here is the warden's own, not the program's. */
+void account_begin(struct cell *cell);
 /* Disk quotas seen full; without cgroup also memory, processes and CPU time, summed from /proc. */
 void account_sample(struct warden *warden, struct cell *cell, uint64_t now_us);
 void account_close(struct warden *warden, struct cell *cell);

@@ -127,7 +127,7 @@ static void answer(int listener, pid_t cell)
             response.error = -notice->refusal;
         else
             response.error = 0;
-        if (notice->action == POLICY_OBSERVE)
+        if (notice->action == POLICY_OBSERVE || notice->action == POLICY_TELL)
             response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     }
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
@@ -152,7 +152,7 @@ static int supervise(int listener, pid_t cell)
 static void report(void)
 {
     static const char *const actions[] = {
-        [POLICY_REFUSE] = "refused", [POLICY_OBSERVE] = "observed", [POLICY_KILL] = "killed"};
+        [POLICY_REFUSE] = "refused", [POLICY_OBSERVE] = "observed", [POLICY_TELL] = "told", [POLICY_KILL] = "killed"};
     for (unsigned i = 0; i < MAX_SEEN && seen[i].notice; i++)
         fprintf(stderr, "policy_smoke: %s %s x%u\n", actions[seen[i].notice->action], seen[i].notice->name,
                 seen[i].count);

@@ -118,7 +118,7 @@ def read_policy(known):
             head, _, _ = line.strip().partition(' : "')
             head, _, shown = head.partition(' as "')
             words = head.split()
-            if not words or words[0] not in ("allow", "answer", "refuse", "observe"):
+            if not words or words[0] not in ("allow", "answer", "refuse", "observe", "tell"):
                 continue
             verdict = words.pop(0)
             if verdict in ("answer", "refuse"):

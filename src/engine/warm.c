@@ -1,0 +1,325 @@
+/* Owns the choice of waiting cells for a run. A pool is known by what its interpreter was started with: language,
+ * modules, and the limits that its command line depends on. What a request brings of its own comes with the hand-over.
+ */
+#include "engine/warm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "warden/protocol.h"
+
+#define ZYGOTE_FILE "cordon-zygote.so"
+
+/* A pool's number is its place in the list of those known. */
+struct known_pool {
+    struct known_pool *next;
+    uint64_t key;
+    const struct manifest *manifest;
+    const struct manifest_tier *tier; /* NULL: slots */
+    int64_t memory, cpus;             /* what a started interpreter was told */
+    bool value;
+};
+
+static bool is_same(const struct known_pool *a, const struct known_pool *b)
+{
+    return a->manifest == b->manifest && a->tier == b->tier && a->memory == b->memory && a->cpus == b->cpus &&
+           a->value == b->value;
+}
+
+static int send_order(struct cordon_engine *engine, struct order *order, const int *fds, size_t count,
+                      cordon_error *err)
+{
+    order->size = sizeof *order;
+    if (fd_send(engine->socket, order, sizeof *order, fds, count) == 0)
+        return 0;
+    return error_sys(err, errno, "warden", "cannot send an order to the warden");
+}
+
+/* A slot runs nothing yet: the plan tells only its limits and its files. */
+static int write_slot_plan(const struct prepared_step *step, int *fd, cordon_error *err)
+{
+    char *nothing[] = {(char *)"slot", NULL};
+    struct plan_source plan = {
+        .limits = step->plan.limits, .argv = nothing, .candidates = nothing, .etc = step->plan.etc};
+    return plan_write(&plan, fd, err);
+}
+
+static int write_waiting_plan(const struct known_pool *pool, const struct prepared_step *step,
+                              const struct command *command, int *fd, cordon_error *err)
+{
+    struct plan_source plan = {.limits = step->plan.limits,
+                               .argv = command->argv,
+                               .envp = command->envp,
+                               .candidates = command->candidates,
+                               .etc = step->plan.etc,
+                               .value_pipe = pool->value};
+    return plan_write(&plan, fd, err);
+}
+
+/* The zygote is the same command with two words more, and the library that forks it. */
+static int write_zygote_plan(const struct cordon_engine *engine, const struct prepared_step *step,
+                             const struct command *command, int *fd, cordon_error *err)
+{
+    size_t count = 0;
+    while (command->argv[count])
+        count++;
+    auto_free char **argv = calloc(count + 3, sizeof *argv);
+    auto_close int library = open(engine->zygote_path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (!argv)
+        return error_nomem(err);
+    if (library < 0 || fstat(library, &st) < 0)
+        return error_sys(err, errno, "zygote", "cannot read %s", engine->zygote_path);
+    memcpy(argv, command->argv, count * sizeof *argv);
+    argv[count] = (char *)"zygote";
+    argv[count + 1] = (char *)"/work/" ZYGOTE_FILE;
+    struct plan_file file = {.path = ZYGOTE_FILE, .length = (size_t)st.st_size, .mode = 0755};
+    struct plan_source plan = {.limits = step->plan.limits,
+                               .argv = argv,
+                               .envp = command->envp,
+                               .candidates = command->candidates,
+                               .etc = step->plan.etc,
+                               .files = &file,
+                               .file_fds = &library,
+                               .file_count = 1};
+    return plan_write(&plan, fd, err);
+}
+
+static int define_pool(struct cordon_engine *engine, const struct known_pool *pool, const struct prepared_step *step,
+                       const struct command_input *input, cordon_error *err)
+{
+    auto_close int plan = -1, zygote = -1;
+    struct order order = {
+        .type = ORDER_POOL, .pool = pool->key, .kind = POOL_SLOTS, .memory_bytes = engine->warm_bytes};
+    snprintf(order.name, sizeof order.name, "%s%s%s", pool->manifest->id, pool->tier ? "/" : "",
+             pool->tier ? pool->tier->name : "");
+    if (!pool->tier) {
+        int code = write_slot_plan(step, &plan, err);
+        return code < 0 ? code : send_order(engine, &order, &plan, 1, err);
+    }
+    struct command command = {0};
+    int code = command_build_warm(pool->manifest, pool->tier, input, &command, err);
+    if (code == 0)
+        code = write_waiting_plan(pool, step, &command, &plan, err);
+    order.kind = !strcmp(pool->manifest->id, "python") && engine->zygote_path ? POOL_FORKED : POOL_STARTED;
+    if (code == 0 && order.kind == POOL_FORKED)
+        code = write_zygote_plan(engine, step, &command, &zygote, err);
+    command_free(&command);
+    if (code < 0)
+        return code;
+    const int fds[] = {plan, zygote};
+    return send_order(engine, &order, fds, order.kind == POOL_FORKED ? 2 : 1, err);
+}
+
+/* The key of the pool, which is made known if it is not. */
+static int pool_key(struct cordon_engine *engine, const struct known_pool *wanted, const struct prepared_step *step,
+                    const struct command_input *input, uint64_t *key, cordon_error *err)
+{
+    int code = 0;
+    pthread_mutex_lock(&engine->pools_lock);
+    struct known_pool *pool = engine->pools;
+    while (pool && !is_same(pool, wanted))
+        pool = pool->next;
+    if (pool)
+        *key = pool->key;
+    else if (!(pool = malloc(sizeof *pool)))
+        code = error_nomem(err);
+    else {
+        *pool = *wanted;
+        *key = pool->key = engine->pools ? engine->pools->key + 1 : 1;
+        pool->next = engine->pools;
+        code = define_pool(engine, pool, step, input, err);
+        if (code == 0)
+            engine->pools = pool;
+        else
+            free(pool);
+    }
+    pthread_mutex_unlock(&engine->pools_lock);
+    return code;
+}
+
+static bool needs_own_start(const struct manifest_warm *warm, const cordon_request *request)
+{
+    for (size_t i = 0; i < request->env_count; i++)
+        for (unsigned n = 0; n < warm->cold_env_count; n++)
+            if (fnmatch(warm->cold_env[n], request->env[i].name, 0) == 0)
+                return true;
+    return request->cold || request->mount_count;
+}
+
+/* A slot's root is there already: a mount can only be placed where the program may write. */
+static bool mounts_fit_slot(const struct prepared_step *step)
+{
+    for (size_t i = 0; i < step->plan.mount_count; i++) {
+        const char *destination = step->plan.mounts[i].destination;
+        if (strncmp(destination, "/work/", 6) != 0 && strncmp(destination, "/tmp/", 5) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* What the bootstrap reads before the files: what kind of program, where it starts, its arguments and variables. */
+static int list_handover(const struct prepared *prepared, struct prepared_step *step)
+{
+    const cordon_request *request = prepared->request;
+    size_t count = 0, most = 4 + request->args.count + request->env_count;
+    char **items = calloc(most + 1, sizeof *items);
+    if (!items)
+        return -1;
+    step->handover = items;
+    items[count++] = strdup(request->has_code ? "code" : "files");
+    items[count++] = strdup(prepared->entry);
+    bool failed = asprintf(&items[count++], "%zu", request->args.count) < 0;
+    for (size_t i = 0; i < request->args.count; i++)
+        items[count++] = strdup(request->args.items[i]);
+    failed |= asprintf(&items[count++], "%zu", request->env_count) < 0;
+    for (size_t i = 0; i < request->env_count; i++)
+        failed |= asprintf(&items[count++], "%s=%s", request->env[i].name, request->env[i].value) < 0;
+    for (size_t i = 0; i < count; i++)
+        failed |= !items[i];
+    return failed ? -1 : 0;
+}
+
+/* The program's text, by which its modules are known. */
+static const struct bytes *source_of(const struct prepared *prepared)
+{
+    const cordon_request *request = prepared->request;
+    for (size_t i = 0; !request->has_code && i < request->file_count; i++)
+        if (!strcmp(request->files[i].path, prepared->entry))
+            return &request->files[i].content;
+    return &request->code;
+}
+
+int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile, struct prepared_step *step,
+                cordon_error *err)
+{
+    const struct manifest *manifest = prepared->manifest;
+    if (!engine->warm || !mounts_fit_slot(step))
+        return 0;
+    struct command_input input = {.entry = "", .limits = step->plan.limits};
+    struct known_pool wanted = {.manifest = manifest};
+    int code = pool_key(engine, &wanted, step, &input, &step->plan.slots, err);
+    if (code < 0 || compile || manifest->compile || !manifest->warm ||
+        needs_own_start(manifest->warm, prepared->request))
+        return code;
+    const char *text;
+    if (manifest_bootstrap(manifest, &text, err) < 0)
+        return CORDON_EINVAL;
+    const struct bytes *source = source_of(prepared);
+    wanted.tier = manifest_tier_for(manifest, source->data ? source->data : "", source->length);
+    if (!wanted.tier)
+        return 0;
+    wanted.memory = step->plan.limits->value[LIMIT_MEMORY_BYTES];
+    wanted.cpus = step->plan.limits->value[LIMIT_CPUS];
+    wanted.value = step->plan.value_pipe;
+    code = pool_key(engine, &wanted, step, &input, &step->plan.pool, err);
+    if (code == 0 && list_handover(prepared, step) < 0)
+        code = error_nomem(err);
+    step->plan.handover = step->handover;
+    return code;
+}
+
+void warm_free(struct cordon_engine *engine)
+{
+    while (engine->pools) {
+        struct known_pool *pool = engine->pools;
+        engine->pools = pool->next;
+        free(pool);
+    }
+    free(engine->zygote_path);
+    pthread_mutex_destroy(&engine->pools_lock);
+}
+
+/* A socket whose far end goes with the order. */
+static int ask(struct cordon_engine *engine, struct order *order, int *ours, cordon_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return error_sys(err, errno, "warden", "cannot make a socket");
+    *ours = pair[0];
+    auto_close int theirs = pair[1];
+    return send_order(engine, order, &theirs, 1, err);
+}
+
+int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
+                       cordon_error *err)
+{
+    struct prepared prepared;
+    struct prepared_step step;
+    if (!engine->warm)
+        return error_set(err, CORDON_ESTATE, "warm", "the engine was opened without `warm`");
+    int code = prepare(engine, like, &prepared, err);
+    if (code < 0)
+        return code;
+    code = prepare_step(&prepared, false, NULL, &step, err);
+    uint64_t key = 0;
+    if (code == 0) {
+        code = warm_choose(engine, &prepared, false, &step, err);
+        key = step.plan.pool ? step.plan.pool : step.plan.slots;
+        prepared_step_free(&step);
+    }
+    prepared_free(&prepared);
+    if (code < 0)
+        return code;
+    if (!key)
+        return error_set(err, CORDON_ESTATE, "warm", "no waiting cell can serve this request");
+    auto_close int answer = -1;
+    struct order order = {.type = ORDER_WARM, .pool = key, .count = count};
+    code = ask(engine, &order, &answer, err);
+    if (code < 0)
+        return code;
+    struct pollfd ready = {.fd = answer, .events = POLLIN};
+    struct event_warm event;
+    size_t none;
+    if (poll(&ready, 1, timeout_ms) <= 0)
+        return error_set(err, CORDON_ESTATE, "warm", "no cells were ready within %d ms", timeout_ms);
+    if (fd_receive(answer, &event, sizeof event, NULL, 0, &none) != sizeof event)
+        return error_set(err, CORDON_EGONE, "warden", "the warden has ended");
+    if (event.ready < count && *event.text)
+        return error_set(err, CORDON_ESTATE, "warm", "only %u cells became ready: %s", event.ready, event.text);
+    return (int)event.ready;
+}
+
+static json_t *pool_json(const struct event_pool *pool)
+{
+    static const char *const kinds[] = {[POOL_SLOTS] = "slots", [POOL_STARTED] = "started", [POOL_FORKED] = "forked"};
+    static const char *const zygotes[] = {"none", "serving", "given up"};
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:i, s:I, s:I}, s:s*}", "name",
+                     pool->name, "kind", kinds[pool->kind], "ready", (int)pool->ready, "filling", (int)pool->filling,
+                     "target", (int)pool->target, "served", (json_int_t)pool->served, "missed",
+                     (json_int_t)pool->missed, "failed", (json_int_t)pool->failed, "unique_bytes",
+                     (json_int_t)pool->cells_unique_bytes, "shared_bytes", (json_int_t)pool->cells_shared_bytes,
+                     "zygote", "state", zygotes[pool->zygote], "started", (int)pool->zygotes_started, "unique_bytes",
+                     (json_int_t)pool->zygote_unique_bytes, "shared_bytes", (json_int_t)pool->zygote_shared_bytes,
+                     "failure", *pool->text ? pool->text : NULL);
+}
+
+int cordon_pools(cordon_engine *engine, char **json, cordon_error *err)
+{
+    auto_close int answer = -1;
+    struct order order = {.type = ORDER_POOLS};
+    int code = ask(engine, &order, &answer, err);
+    if (code < 0)
+        return code;
+    json_t *list = json_array();
+    struct event_pool event;
+    size_t none;
+    while (fd_receive(answer, &event, sizeof event, NULL, 0, &none) == sizeof event)
+        json_array_append_new(list, pool_json(&event));
+    *json = json_dumps(list, JSON_COMPACT);
+    json_decref(list);
+    return *json ? 0 : error_nomem(err);
+}

@@ -1,0 +1,13 @@
+/* Which waiting cells can serve a step of a run; see src/warden/pool.c for the cells themselves. */
+#ifndef ENGINE_WARM_H
+#define ENGINE_WARM_H
+
+#include "engine/prepare.h"
+
+/* Names the pools in the step's plan, and tells the warden of those it does not know yet. Nothing on an engine that is
+ * not warm. */
+int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile, struct prepared_step *step,
+                cordon_error *err);
+void warm_free(struct cordon_engine *engine);
+
+#endif

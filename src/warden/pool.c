@@ -1,0 +1,369 @@
+/* Pools of waiting cells: which cell serves an order, and how many are kept. */
+#include "warden/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define SECOND_US UINT64_C(1000000)
+/* After an order the warden keeps its hands free for the next one, unless nothing is left to serve it with. */
+#define QUIET_US      400
+#define FILLING_MAX   2
+#define TARGET_FIRST  2
+#define IDLE_US       (30 * SECOND_US)
+#define SHRINK_US     (10 * SECOND_US)
+#define CELL_AGE_US   (600 * SECOND_US)
+#define BACKOFF_US    (1 * SECOND_US)
+#define UNKNOWN_BYTES (16 << 20)
+#define BYTES_DEFAULT (UINT64_C(1) << 30)
+
+static const unsigned ceilings[] = {[POOL_SLOTS] = 8, [POOL_STARTED] = 8, [POOL_FORKED] = 24};
+
+static struct pool *find(const struct warden *warden, uint64_t key)
+{
+    struct pool *pool = key ? warden->pools : NULL;
+    while (pool && pool->key != key)
+        pool = pool->next;
+    return pool;
+}
+
+static bool is_ready(const struct cell *cell)
+{
+    return cell->phase == PHASE_WAITING || (cell->phase == PHASE_SLOT && cell->pool->kind == POOL_SLOTS);
+}
+
+struct counts {
+    unsigned ready, filling;
+    struct cell *oldest_ready, *oldest_filling;
+};
+
+/* Cells of a pool that no order has yet. New cells are put at the head of the list. */
+static struct counts count(const struct warden *warden, const struct pool *pool)
+{
+    struct counts counts = {0};
+    for (struct cell *cell = warden->cells; cell; cell = cell->next) {
+        if (cell->pool != pool || cell->ordered || cell->phase >= PHASE_STARTING)
+            continue;
+        if (is_ready(cell)) {
+            counts.ready++;
+            counts.oldest_ready = cell;
+        } else {
+            counts.filling++;
+            counts.oldest_filling = cell;
+        }
+    }
+    return counts;
+}
+
+static uint64_t cell_bytes(const struct pool *pool)
+{
+    return pool->cell_bytes ? pool->cell_bytes : UNKNOWN_BYTES;
+}
+
+static bool has_room(const struct warden *warden, const struct pool *pool)
+{
+    uint64_t held = cell_bytes(pool);
+    for (const struct pool *other = warden->pools; other; other = other->next) {
+        struct counts counts = count(warden, other);
+        held += (counts.ready + counts.filling) * cell_bytes(other);
+    }
+    return held <= warden->pool_bytes_max;
+}
+
+static void make_cell(struct warden *warden, struct pool *pool)
+{
+    struct cell *cell = cell_new(warden);
+    if (!cell)
+        return;
+    cell->pool = pool;
+    slot_make(warden, cell);
+}
+
+static void hand_over(struct warden *warden, struct cell *cell)
+{
+    cell->pool->served++;
+    if (cell->pool->kind == POOL_SLOTS)
+        handover_slot(warden, cell);
+    else
+        handover_code(warden, cell);
+}
+
+/* Raising a limit of a process that runs takes rights that an ordinary user's warden has not. */
+static bool may_raise(const struct warden *warden, const struct pool *pool, const int64_t *limit)
+{
+    static const enum limit of_process[] = {LIMIT_OPEN_FILES, LIMIT_FILE_BYTES, LIMIT_PROCESSES, LIMIT_CPU_MS,
+                                            LIMIT_MEMORY_BYTES};
+    for (unsigned i = 0; warden->rootless && i < ARRAY_LEN(of_process); i++)
+        if (limit[of_process[i]] > pool->plan.limit[of_process[i]])
+            return false;
+    return true;
+}
+
+static void want_more(struct pool *pool)
+{
+    unsigned most = ceilings[pool->kind];
+    pool->missed++;
+    pool->target = pool->target * 2 > most ? most : pool->target * 2;
+    if (!pool->target)
+        pool->target = TARGET_FIRST;
+}
+
+/* Gives the order to a cell that is ready, or soon will be; false when there is none. */
+static bool serve_from(struct warden *warden, struct pool *pool, struct cell *order)
+{
+    struct counts counts = count(warden, pool);
+    struct cell *cell = counts.oldest_ready ? counts.oldest_ready : counts.oldest_filling;
+    pool->used_us = clock_us();
+    if (!counts.oldest_ready)
+        want_more(pool);
+    if (!cell)
+        return false;
+    order_move(warden, order, cell);
+    order->phase = PHASE_ENDED;
+    order->gone = true;
+    if (counts.oldest_ready)
+        hand_over(warden, cell);
+    return true;
+}
+
+static void make_for(struct warden *warden, struct pool *pool, struct cell *order)
+{
+    order->pool = pool;
+    slot_make(warden, order);
+}
+
+bool pool_serve(struct warden *warden, struct cell *order)
+{
+    struct pool *pool = find(warden, order->plan.pool), *slots = find(warden, order->plan.slots);
+    if (warden->cgroups.kind == CGROUP_NONE)
+        return false;
+    if (pool && handover_fits(&order->plan) && may_raise(warden, pool, order->plan.limit)) {
+        if (serve_from(warden, pool, order))
+            return true;
+        if (pool->kind == POOL_FORKED && pool->zygote.state == ZYGOTE_SERVING) {
+            make_for(warden, pool, order);
+            return true;
+        }
+    }
+    if (!slots)
+        return false;
+    if (!serve_from(warden, slots, order))
+        make_for(warden, slots, order);
+    return true;
+}
+
+void pool_cell_ready(struct warden *warden, struct cell *cell)
+{
+    cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
+    if (cell->ordered)
+        hand_over(warden, cell);
+}
+
+void pool_cell_failed(struct warden *warden, struct cell *cell, const char *text, int error)
+{
+    struct pool *pool = cell->pool;
+    if (cell->phase >= PHASE_RUNNING || (pool->kind == POOL_SLOTS && cell->phase == PHASE_STARTING))
+        return; /* of the request's own making */
+    pool->failed++;
+    pool->retry_us = clock_us() + BACKOFF_US;
+    snprintf(pool->text, sizeof pool->text, "%s: %s", text, strerror(error));
+    struct cell *cold = cell->ordered ? cell_new(warden) : NULL;
+    if (!cold)
+        return;
+    order_move(warden, cell, cold);
+    order_cold(warden, cold);
+}
+
+void pool_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
+{
+    struct pool *pool = find(warden, order->pool) ? NULL : calloc(1, sizeof *pool);
+    bool good = pool && (fd_count == 1 || fd_count == 2) && order->kind <= POOL_FORKED && order->pool &&
+                (order->kind == POOL_FORKED) == (fd_count == 2) && plan_map(fds[0], &pool->plan) == 0 &&
+                (fd_count == 1 || plan_map(fds[1], &pool->zygote_plan) == 0);
+    if (!good) {
+        if (pool)
+            plan_unmap(&pool->plan);
+        free(pool);
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+        return;
+    }
+    pool->key = order->pool;
+    pool->kind = order->kind;
+    memcpy(pool->name, order->name, sizeof pool->name - 1);
+    pool->plan_fd = fds[0];
+    pool->zygote_plan_fd = fd_count == 2 ? fds[1] : -1;
+    pool->zygote.watch.fd = pool->warm_socket = -1;
+    pool->target = TARGET_FIRST;
+    pool->used_us = clock_us();
+    pool->shrink_us = pool->used_us + SHRINK_US;
+    pool->next = warden->pools;
+    warden->pools = pool;
+    warden->pool_bytes_max = order->memory_bytes ? order->memory_bytes : BYTES_DEFAULT;
+}
+
+static void answer_warm(struct pool *pool, unsigned ready)
+{
+    struct event_warm event = {.type = EVENT_WARM, .ready = ready};
+    snprintf(event.text, sizeof event.text, "%s", pool->text);
+    fd_send(pool->warm_socket, &event, sizeof event, NULL, 0);
+    cleanup_close(&pool->warm_socket);
+    pool->warm_socket = -1;
+}
+
+void pool_warm(struct warden *warden, const struct order *order, int socket)
+{
+    struct pool *pool = find(warden, order->pool);
+    if (!pool || pool->warm_socket >= 0) {
+        close(socket);
+        return;
+    }
+    pool->floor = order->count < ceilings[pool->kind] ? order->count : ceilings[pool->kind];
+    pool->used_us = clock_us();
+    pool->warm_socket = socket;
+}
+
+/* From the kernel's account of a process that runs no user code. */
+static void add_memory(pid_t pid, uint64_t *unique, uint64_t *shared)
+{
+    char path[48], text[2048];
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+    if (pid <= 0 || fd_read_text_at(AT_FDCWD, path, text, sizeof text) <= 0)
+        return;
+    static const char *const keys[] = {"\nRss:", "\nPrivate_Clean:", "\nPrivate_Dirty:"};
+    uint64_t bytes[ARRAY_LEN(keys)] = {0};
+    for (unsigned i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *at = strstr(text, keys[i]);
+        bytes[i] = at ? strtoull(at + strlen(keys[i]), NULL, 10) * 1024 : 0;
+    }
+    *unique += bytes[1] + bytes[2];
+    *shared += bytes[0] - bytes[1] - bytes[2];
+}
+
+void pool_list(struct warden *warden, int socket)
+{
+    for (struct pool *pool = warden->pools; pool; pool = pool->next) {
+        struct counts counts = count(warden, pool);
+        struct event_pool event = {.type = EVENT_POOL,
+                                   .kind = pool->kind,
+                                   .key = pool->key,
+                                   .ready = counts.ready,
+                                   .filling = counts.filling,
+                                   .target = pool->target > pool->floor ? pool->target : pool->floor,
+                                   .served = pool->served,
+                                   .missed = pool->missed,
+                                   .failed = pool->failed,
+                                   .zygote = pool->zygote.state == ZYGOTE_SERVING    ? 1
+                                             : pool->zygote.state == ZYGOTE_GIVEN_UP ? 2
+                                                                                     : 0,
+                                   .zygotes_started = pool->zygote.started};
+        memcpy(event.name, pool->name, sizeof event.name);
+        memcpy(event.text, pool->text, sizeof event.text);
+        for (struct cell *cell = warden->cells; cell; cell = cell->next)
+            if (cell->pool == pool && !cell->ordered && is_ready(cell))
+                add_memory(cell->program_pid, &event.cells_unique_bytes, &event.cells_shared_bytes);
+        add_memory(pool->zygote.pid, &event.zygote_unique_bytes, &event.zygote_shared_bytes);
+        fd_send(socket, &event, sizeof event, NULL, 0);
+    }
+    close(socket);
+}
+
+static void drop(struct warden *warden, struct cell *cell)
+{
+    cell_kill(warden, cell, ENDING_CANCELLED);
+}
+
+/* What waited too long goes: its interpreter may have changed on disk, and its layout should not be learnt. */
+static void rotate(struct warden *warden, struct pool *pool, uint64_t now_us)
+{
+    for (struct cell *cell = warden->cells; cell; cell = cell->next)
+        if (cell->pool == pool && !cell->ordered && is_ready(cell) && now_us - cell->made_us > CELL_AGE_US)
+            drop(warden, cell);
+}
+
+static void shrink(struct warden *warden, struct pool *pool, uint64_t now_us)
+{
+    if (now_us < pool->shrink_us)
+        return;
+    pool->shrink_us = now_us + SHRINK_US;
+    rotate(warden, pool, now_us);
+    if (now_us - pool->used_us < IDLE_US)
+        return;
+    pool->target /= 2;
+    pool->floor = 0;
+    struct counts counts = count(warden, pool);
+    for (; counts.ready > pool->target; counts = count(warden, pool))
+        drop(warden, counts.oldest_ready);
+    if (!pool->target && !counts.filling)
+        zygote_stop(warden, pool);
+}
+
+static unsigned wanted(const struct pool *pool)
+{
+    return pool->target > pool->floor ? pool->target : pool->floor;
+}
+
+/* When the next cell may be made; UINT64_MAX when none is wanted. */
+static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
+{
+    struct counts counts = count(warden, pool);
+    if (counts.ready + counts.filling >= wanted(pool) || counts.filling >= FILLING_MAX || warden->leaving)
+        return UINT64_MAX;
+    if (counts.ready == 0)
+        return pool->retry_us;
+    uint64_t quiet = warden->last_handover_us + QUIET_US;
+    return quiet > pool->retry_us ? quiet : pool->retry_us;
+}
+
+void pool_tick(struct warden *warden, uint64_t now_us)
+{
+    if (warden->strangers)
+        zygote_reap_strangers(warden);
+    for (struct pool *pool = warden->pools; pool; pool = pool->next) {
+        if (warden->leaving)
+            return;
+        shrink(warden, pool, now_us);
+        if (pool->kind == POOL_FORKED)
+            zygote_tick(warden, pool, now_us);
+        /* One a round, so that an order that came meanwhile is not kept waiting. */
+        if (fill_at(warden, pool) <= now_us && has_room(warden, pool))
+            make_cell(warden, pool);
+        struct counts counts = count(warden, pool);
+        if (pool->warm_socket >= 0 && (counts.ready >= pool->floor || pool->failed > 3 * (pool->served + 1)))
+            answer_warm(pool, counts.ready);
+    }
+}
+
+uint64_t pool_next_tick(const struct warden *warden)
+{
+    uint64_t next = UINT64_MAX;
+    for (const struct pool *pool = warden->pools; pool; pool = pool->next) {
+        uint64_t fill = has_room(warden, pool) ? fill_at(warden, pool) : UINT64_MAX;
+        if (fill < next)
+            next = fill;
+        bool empty = !pool->target && !pool->floor && pool->zygote.state != ZYGOTE_SERVING;
+        if (!empty && pool->shrink_us < next)
+            next = pool->shrink_us;
+        if (pool->zygote.state == ZYGOTE_STARTING && pool->zygote.patience_us < next)
+            next = pool->zygote.patience_us;
+    }
+    return next;
+}
+
+void pool_close_all(struct warden *warden)
+{
+    for (struct pool *pool = warden->pools; pool; pool = pool->next) {
+        pool->target = pool->floor = 0;
+        cleanup_close(&pool->warm_socket);
+        pool->warm_socket = -1;
+        zygote_stop(warden, pool);
+    }
+}

@@ -1,0 +1,51 @@
+/* A pool: cells that wait for runs of one kind. Filled in the background, sized by demand, drained when idle. */
+#ifndef WARDEN_POOL_H
+#define WARDEN_POOL_H
+
+#include "warden/warden.h"
+
+enum zygote_state { ZYGOTE_NONE, ZYGOTE_STARTING, ZYGOTE_SERVING, ZYGOTE_GIVEN_UP };
+
+/* A started interpreter that forks waiting ones; see src/zygote. */
+struct zygote {
+    enum zygote_state state;
+    pid_t pid;
+    struct watch watch; /* its socket */
+    uint64_t started_us, patience_us;
+    unsigned forks;                  /* since it started */
+    unsigned started;                /* how often one was */
+    unsigned failures;               /* in a row */
+    struct timespec program_changed; /* of its interpreter, when it started */
+};
+
+struct pool {
+    struct pool *next;
+    uint64_t key;
+    enum pool_kind kind; /* POOL_FORKED may fall back to POOL_STARTED */
+    char name[32];
+    struct plan plan; /* what waits */
+    int plan_fd;
+    struct plan zygote_plan;
+    int zygote_plan_fd;
+    struct zygote zygote;
+    unsigned target, floor;
+    uint64_t served, missed, failed;
+    uint64_t used_us;    /* the last order */
+    uint64_t shrink_us;  /* when the target may fall next */
+    uint64_t retry_us;   /* after a failure */
+    uint64_t cell_bytes; /* of one waiting cell, as last seen */
+    char text[200];      /* the last failure */
+    int warm_socket;     /* somebody waits for `floor` cells */
+    uint64_t warm_until_us;
+};
+
+/* zygote.c */
+void zygote_start(struct warden *warden, struct pool *pool);
+void zygote_stop(struct warden *warden, struct pool *pool);
+int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cell);
+/* Sees to one that grew old, has changed on disk, or does not answer. */
+void zygote_tick(struct warden *warden, struct pool *pool, uint64_t now_us);
+/* Children that a dying zygote left without a word. */
+void zygote_reap_strangers(struct warden *warden);
+
+#endif

@@ -1,0 +1,65 @@
+/* The pipes between a program and the library. Made here, because a waiting cell has them before there is anybody to
+ * read them; bytes never pass through the warden. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "warden/warden.h"
+
+/* The program's end may be reopened through /dev/stdout by the cell's user, whoever that is on the host. */
+static int open_pipe(int *near, int *far, bool far_reads)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    *near = ends[far_reads ? 1 : 0];
+    *far = ends[far_reads ? 0 : 1];
+    return fchmod(*far, 0666);
+}
+
+int streams_open_value(struct cell *cell)
+{
+    return open_pipe(&cell->near[STARTED_VALUE], &cell->streams[STREAM_VALUE], false);
+}
+
+int streams_open(struct cell *cell, bool value)
+{
+    if (open_pipe(&cell->near[STARTED_STDIN_WRITE], &cell->streams[STREAM_IN], true) < 0 ||
+        open_pipe(&cell->near[STARTED_STDOUT], &cell->streams[STREAM_OUT], false) < 0 ||
+        open_pipe(&cell->near[STARTED_STDERR], &cell->streams[STREAM_ERR], false) < 0 ||
+        (value && streams_open_value(cell) < 0))
+        return -1;
+    cell->near[STARTED_STDIN_READ] = fcntl(cell->streams[STREAM_IN], F_DUPFD_CLOEXEC, 3);
+    return cell->near[STARTED_STDIN_READ] < 0 ? -1 : 0;
+}
+
+static void close_all(int *fds, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        cleanup_close(&fds[i]);
+        fds[i] = -1;
+    }
+}
+
+void streams_given(struct cell *cell)
+{
+    close_all(cell->streams, STREAM_COUNT);
+}
+
+void streams_close(struct cell *cell)
+{
+    close_all(cell->streams, STREAM_COUNT);
+    close_all(cell->near, STARTED_MAX);
+}
+
+void streams_started(struct cell *cell)
+{
+    struct event_started event = {.type = EVENT_STARTED};
+    size_t count = cell->near[STARTED_VALUE] >= 0 ? STARTED_MAX : STARTED_VALUE;
+    if (cell->run.fd >= 0)
+        fd_send(cell->run.fd, &event, sizeof event, cell->near, count);
+    close_all(cell->near, STARTED_MAX);
+}
