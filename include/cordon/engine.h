@@ -46,11 +46,13 @@ typedef struct cordon_engine_options {
 int cordon_engine_open(const cordon_engine_options *options, cordon_engine **engine, cordon_error *err);
 void cordon_engine_close(cordon_engine *engine);
 
-/* Makes `count` cells ready for requests like this one and waits for them, at most `timeout_ms`. The number that are
- * ready, or a negative code; an engine without `warm`, or a request that cannot be served by a waiting cell, is
- * CORDON_ESTATE. */
+/* Makes `count` cells ready for requests like this one and waits for them, at most `timeout_ms`; the engine is warm from
+ * then on. The number that are ready, 0 when no waiting cell can serve such a request, or a negative code. */
 int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
                        cordon_error *err);
+/* The same for programs in a language, with each set of modules that is loaded beforehand for it. */
+int cordon_engine_warm_language(cordon_engine *engine, const char *language, unsigned count, int timeout_ms,
+                                cordon_error *err);
 /* The pools of waiting cells as JSON, with the memory they hold; to be freed with cordon_free(). */
 int cordon_pools(cordon_engine *engine, char **json, cordon_error *err);
 

@@ -28,11 +28,13 @@ typedef struct cordon_run_options {
     /* Passed on to the program's standard input until end of file, or -1. Borrowed: it must stay open until the run
      * ends. Used only when the request carries no stdin of its own. */
     int stdin_fd;
+    /* Not zero: what is compiled is neither looked up nor kept. */
+    int no_cache;
 } cordon_run_options;
 
 #define CORDON_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(cordon_run_options), NULL, NULL, -1                                                                     \
+        sizeof(cordon_run_options), NULL, NULL, -1, 0                                                                  \
     }
 
 /* What the program did wrong is in the result. An error here means that Cordon did not run it: bad input, or a control

@@ -179,10 +179,11 @@ _Noreturn void cell_slot_program_main(const struct program_setup *setup)
 
     leave_warden(setup);
     wait_to_join(report, NULL);
-    uint32_t most = setup->namespaces & ~(uint32_t)CLONE_NEWPID;
+    /* All at once: from within the user namespace init could not be looked into any more. */
+    uint32_t most = (setup->namespaces & ~(uint32_t)CLONE_NEWPID) | (MUTANT(CGROUPNS) ? 0 : CLONE_NEWCGROUP);
     if (setns(setup->init_pidfd, (int)most) < 0)
         report_fail(report, STEP_ENTER, 0);
-    if (!MUTANT(CGROUPNS) && setns(setup->init_pidfd, CLONE_NEWCGROUP) == 0)
+    if (most & CLONE_NEWCGROUP)
         ready.controls |= CONTROL_BIT(CONTROL_CGROUPNS);
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);

@@ -13,14 +13,32 @@
 #include "cli/terminal.h"
 #include "cli/warden.h"
 
+struct flags {
+    bool json;
+    bool pools;
+};
+
+static int on_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct flags *)context)->json, row, value, err);
+}
+
+static int on_pools(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct flags *)context)->pools, row, value, err);
+}
+
 static const struct option_row rows[] = {
-    {"json", 0, NULL, "print an object with all details", option_set_flag, NULL},
+    {"json", 0, NULL, "print an object with all details", on_json, NULL},
+    {"pools", 0, NULL, "make one waiting cell for every installed language and\ntell what memory they hold", on_pools,
+     NULL},
 };
 
 static const struct usage usage = {
-    .synopsis = "cordon doctor [--json]",
+    .synopsis = "cordon doctor [--json] [--pools]",
     .about = "Makes a cell and tells which controls this machine can enforce, why not, and what to\n"
-             "change. The exit code is 1 when a control that every run requires cannot be had.",
+             "change. The exit code is 1 when a control that every run requires cannot be had, or\n"
+             "with --pools when a language has no waiting cell that should have one.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
 };
@@ -111,14 +129,83 @@ static void print_doctor(const json_t *doctor, bool ok)
            ok ? "can be enforced here" : "cannot be enforced here; runs are refused until this is fixed");
 }
 
+static double mib(const json_t *object, const char *name)
+{
+    return (double)json_integer_value(json_object_get(object, name)) / (1 << 20);
+}
+
+static long long number(const json_t *object, const char *name)
+{
+    return (long long)json_integer_value(json_object_get(object, name));
+}
+
+static bool print_pools(const json_t *pools)
+{
+    size_t index;
+    const json_t *each;
+    bool good = true;
+    printf("  %-20s%-10s%6s%12s%12s%14s%12s\n", "pool", "kind", "cells", "own MiB", "shared MiB", "zygote's own",
+           "shared");
+    json_array_foreach(pools, index, each)
+    {
+        const json_t *zygote = json_object_get(each, "zygote");
+        const char *name = member_text(each, "name"), *kind = member_text(each, "kind");
+        bool forked = kind && !strcmp(kind, "forked");
+        printf("  %-20s%-10s%6lld%12.1f%12.1f", name ? name : "?", kind ? kind : "?", number(each, "ready"),
+               mib(each, "unique_bytes"), mib(each, "shared_bytes"));
+        if (forked)
+            printf("%14.1f%12.1f", mib(zygote, "unique_bytes"), mib(zygote, "shared_bytes"));
+        printf("\n");
+        print_detail("failure:", member_text(each, "failure"));
+        good &= !member_text(each, "failure");
+    }
+    return good;
+}
+
+/* A language that is not installed has nothing to wait with. */
+static bool is_installed(const json_t *language)
+{
+    return json_is_true(json_object_get(language, "installed"));
+}
+
+static int show_pools(cordon_engine *engine, bool json, cordon_error *err)
+{
+    char *text = NULL;
+    int code = cordon_languages(engine, &text, err);
+    auto_json json_t *languages = code < 0 ? NULL : report_parse(text);
+    cordon_free(text);
+    size_t index;
+    const json_t *each;
+    json_array_foreach(json_object_get(languages, "items"), index, each)
+    {
+        const char *id = member_text(each, "id");
+        cordon_error refused;
+        if (id && is_installed(each))
+            cordon_engine_warm_language(engine, id, 1, 60000, &refused); /* the pool tells of a failure itself */
+    }
+    if (code == 0)
+        code = cordon_pools(engine, &text, err);
+    if (code < 0)
+        return report_error(err, json);
+    if (json)
+        code = report_json_text(text);
+    else {
+        auto_json json_t *pools = report_parse(text);
+        code = print_pools(pools) ? 0 : 1;
+    }
+    cordon_free(text);
+    return code;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
     cordon_error err = {0};
     cordon_engine *engine = NULL;
     char *text = NULL;
-    bool json = false;
+    struct flags flags = {0};
     int first = 0;
-    int code = options_parse(&usage, argc, argv, &json, &first, &err);
+    int code = options_parse(&usage, argc, argv, &flags, &first, &err);
+    bool json = flags.json;
     if (code == OPTIONS_HELP)
         return 0;
     if (code == 0)
@@ -126,6 +213,11 @@ int cmd_doctor(int argc, char **argv)
     if (code < 0)
         return report_usage(&err, "doctor");
     code = warden_open_engine(&engine, &err);
+    if (code == 0 && flags.pools) {
+        code = show_pools(engine, json, &err);
+        cordon_engine_close(engine);
+        return code;
+    }
     if (code == 0)
         code = cordon_doctor(engine, &text, &err);
     cordon_engine_close(engine);

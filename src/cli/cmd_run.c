@@ -50,6 +50,8 @@ static void catch_signals(void)
 }
 
 /* What became of the streams that the program's output is passed to. */
+#define WARM_PATIENCE_MS 60000
+
 struct relay {
     size_t passed[3]; /* by descriptor: bytes that came while the program ran */
     bool closed[3];   /* nobody reads any more */
@@ -343,10 +345,15 @@ int cmd_run(int argc, char **argv)
     }
     if (code == 0 && !flags.language)
         code = set_language_of_file(engine, &flags, file, &err);
+    if (code == 0 && flags.warm) {
+        int ready = cordon_engine_warm(engine, flags.request, 1, WARM_PATIENCE_MS, &err);
+        code = ready < 0 ? ready : 0;
+    }
     if (code == 0) {
         cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
         options.on_output = flags.json ? NULL : on_output;
         options.context = &relay;
+        options.no_cache = flags.no_cache;
         options.stdin_fd = stdin_for_program(&flags, file && !strcmp(file, "-"));
         code = run_to_end(engine, &flags, &options, &result, &err);
     }

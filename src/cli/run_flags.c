@@ -148,6 +148,16 @@ static int on_quiet(void *context, const struct option_row *row, const char *val
     return option_set_flag(&((struct run_flags *)context)->quiet, row, value, err);
 }
 
+static int on_warm(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct run_flags *)context)->warm, row, value, err);
+}
+
+static int on_no_cache(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct run_flags *)context)->no_cache, row, value, err);
+}
+
 #define HEADING(text)                                                                                                  \
     {                                                                                                                  \
         NULL, '\0', NULL, text, NULL, NULL                                                                             \
@@ -163,6 +173,7 @@ static const struct option_row rows[] = {
     {"env", 0, "K=V", "set an environment variable; none is inherited", on_env, NULL},
     {"env-secret", 0, "K=V", "the same, marked secret (this version does not redact it\nin output)", on_env_secret,
      NULL},
+    {"no-cache", 0, NULL, "compile anew, and do not keep what was compiled", on_no_cache, NULL},
     HEADING("Limits (sizes as 512m, 1g or bytes; times as 5s, 300ms)"),
     {"profile", 0, "NAME", "lightweight, standard (the default) or heavy", on_text, "profile"},
     {"wall", 0, "TIME", "time on the clock", on_limit, "wall_ms"},
@@ -185,6 +196,8 @@ static const struct option_row rows[] = {
     {"mount", 0, "SRC:DST[:rw]", "show a host directory or file at DST, read-only unless rw", on_mount, NULL},
     {"optional", 0, "CONTROL", "run even where this control cannot be enforced;\nsee 'cordon doctor' for the names",
      on_text, "optional"},
+    {"warm", 0, NULL, "make a waiting cell first and run in that, as a long-lived\nengine does (for comparison: slower in all)",
+     on_warm, NULL},
     HEADING("Results"),
     {"json", 0, NULL, "print one result object instead of the program's output", on_json, NULL},
     {"quiet", 'q', NULL, "do not say why a program was stopped", on_quiet, NULL},

@@ -17,6 +17,8 @@ struct run_flags {
     bool has_collect;
     bool json;
     bool quiet;
+    bool no_cache;
+    bool warm;
 };
 
 extern const struct usage run_usage;

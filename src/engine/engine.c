@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "cell/mutant.h"
+#include "engine/compile_cache.h"
 #include "engine/delegate.h"
 #include "engine/warm.h"
 #include "warden/protocol.h"
@@ -107,7 +108,6 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
         return error_nomem(err);
     engine->references = 1;
     engine->socket = engine->warden_pidfd = -1;
-    engine->warm = options->warm;
     engine->warm_bytes = options->warm_bytes;
     pthread_mutex_init(&engine->versions_lock, NULL);
     pthread_mutex_init(&engine->pools_lock, NULL);
@@ -121,14 +121,18 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     if (code == 0)
         code = catalog_open((const char *const *)directories, &engine->catalog, err);
     places_free(directories);
+    if (code == 0 && options->cache_bytes != SIZE_MAX) {
+        engine->compiled = compile_cache_new(options->cache_dir, options->cache_bytes, options->tenant);
+        code = engine->compiled ? 0 : error_nomem(err);
+    }
     if (code == 0)
         code = start_warden(engine, options, warden_path, err);
     if (code < 0) {
         cordon_engine_close(engine);
         return code;
     }
-    if (engine->warm)
-        engine->zygote_path = places_zygote(own);
+    if (options->warm)
+        warm_enable(engine);
     *out = engine;
     return 0;
 }
@@ -151,6 +155,7 @@ void engine_unref(struct cordon_engine *engine)
         return;
     catalog_close(engine->catalog);
     versions_free(engine);
+    compile_cache_free(engine->compiled);
     warm_free(engine);
     pthread_mutex_destroy(&engine->versions_lock);
     free(engine);

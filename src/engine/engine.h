@@ -17,6 +17,7 @@ struct cordon_engine {
     struct catalog *catalog;
     pthread_mutex_t versions_lock;
     struct version *versions;
+    struct compile_cache *compiled; /* NULL: nothing is kept */
     bool warm;
     size_t warm_bytes;
     pthread_mutex_t pools_lock;

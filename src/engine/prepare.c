@@ -147,8 +147,10 @@ static int gather_files(const struct prepared *prepared, const struct collected 
         if (replaces)
             continue;
         step->file_fds[count] = made->items[i].fd;
-        step->files[count++] =
-            (struct plan_file){.path = made->items[i].path, .length = made->items[i].size, .mode = made->items[i].mode};
+        step->files[count++] = (struct plan_file){.path = made->items[i].path,
+                                                  .content = made->items[i].content,
+                                                  .length = made->items[i].size,
+                                                  .mode = made->items[i].mode};
     }
     step->plan.file_count = count;
     return 0;

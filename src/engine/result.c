@@ -87,13 +87,6 @@ uint64_t cordon_result_wall_us(const cordon_result *result)
     return result->program.usage.wall_us;
 }
 
-void outcome_free(struct outcome *outcome)
-{
-    free(outcome->out[0]);
-    free(outcome->out[1]);
-    free(outcome->denials);
-}
-
 void cordon_result_free(cordon_result *result)
 {
     if (!result)

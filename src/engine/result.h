@@ -4,6 +4,7 @@
 
 #include <cordon/result.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "engine/prepare.h"
 #include "explain/explain.h"
@@ -12,6 +13,7 @@
 /* One step's outcome: the program's, or the compile step's. */
 struct outcome {
     cordon_status status;
+    bool cached; /* a compile step that was not made again: no time, no usage */
     int exit_code, signal;
     uint32_t hits, controls, cgroup, uid;
     enum warmth warmth;
@@ -52,7 +54,12 @@ struct cordon_result {
     char *json;
 };
 
-void outcome_free(struct outcome *outcome);
+static inline void outcome_free(struct outcome *outcome)
+{
+    free(outcome->out[0]);
+    free(outcome->out[1]);
+    free(outcome->denials);
+}
 /* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
 char *reason_text(const struct outcome *outcome, const char *step);
 /* Lower-case hex of the SHA-256 of the bytes. */

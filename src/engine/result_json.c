@@ -6,15 +6,15 @@
 
 #include "base/cleanup.h"
 #include "base/control.h"
+#include "base/sha256.h"
 #include "engine/result.h"
 #include "output/utf8.h"
 
 void sha256_hex(const void *bytes, size_t length, char hex[65])
 {
-    SHA2_CTX context;
-    SHA256Init(&context);
-    SHA256Update(&context, bytes, length);
-    SHA256End(&context, hex);
+    uint8_t digest[SHA256_BYTES];
+    sha256_of(bytes, length, digest);
+    sha256_text(digest, hex);
 }
 
 /* Whatever bytes: invalid UTF-8 becomes U+FFFD. */
@@ -171,6 +171,7 @@ static json_t *compile_json(const cordon_result *result)
     json_t *object = json_object();
     auto_free char *reason = reason_text(result->compile, "");
     json_object_set_new(object, "reason", string_or_null(reason));
+    json_object_set_new(object, "cached", json_boolean(result->compile->cached));
     add_outcome(object, result->compile, result->base64_output);
     add_measures(object, result->compile);
     return object;

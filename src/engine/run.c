@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "engine/compile_step.h"
 #include "engine/exchange.h"
 #include "engine/result.h"
 #include "engine/warm.h"
@@ -32,6 +33,8 @@ struct cordon_run {
     struct prepared_step step;
     struct exchange exchange;
     struct collected made; /* what the compile step left */
+    struct compile_key key;
+    bool has_key; /* the compile step may be looked up and kept */
     int epoll;
     int cancel; /* eventfd, so that any thread or signal handler may ask */
     bool cancelled;
@@ -60,6 +63,15 @@ static const char *find_source(void *context, const char *file, size_t *length)
     return NULL;
 }
 
+/* What the compile step left when it was made before, instead of making it. */
+static bool find_compiled(cordon_run *run)
+{
+    run->has_key = !run->options.no_cache && compile_step_key(run->engine, &run->prepared, &run->step, &run->key) == 0;
+    if (run->has_key)
+        run->result->compile = compile_step_find(run->engine, &run->key, run->step.plan.limits, &run->made);
+    return run->result->compile;
+}
+
 static int start_stage(cordon_run *run, cordon_error *err)
 {
     bool compile = run->stage == STAGE_COMPILE;
@@ -67,6 +79,11 @@ static int start_stage(cordon_run *run, cordon_error *err)
     int code = prepare_step(&run->prepared, compile, compile ? NULL : &run->made, &run->step, err);
     if (code < 0)
         return code;
+    if (compile && find_compiled(run)) {
+        prepared_step_free(&run->step);
+        run->stage = STAGE_PROGRAM;
+        return start_stage(run, err);
+    }
     code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);
     if (code < 0) {
         prepared_step_free(&run->step);
@@ -243,7 +260,11 @@ static int finish_compile(cordon_run *run, cordon_error *err)
         return finish_without_program(run) < 0 ? error_nomem(err) : 0;
     }
     run->stage = STAGE_PROGRAM;
-    return start_stage(run, err);
+    code = start_stage(run, err);
+    /* Kept while the program runs already. */
+    if (code == 0 && run->has_key)
+        compile_cache_keep(run->engine->compiled, &run->key, &run->made, result->compile);
+    return code;
 }
 
 /* A write beyond file_bytes fails without a kernel event unless SIGXFSZ ends the program, and many runtimes ignore that

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "engine/cache_place.h"
 #include "engine/engine.h"
 #include "engine/exchange.h"
 
@@ -30,24 +31,6 @@ static char *cache_key(const struct manifest *manifest, const char *file)
                                         (unsigned long long)st.st_mtim.tv_sec) < 0)
         return NULL;
     return key;
-}
-
-/* The cache directory, made if need be; -1 when there is none. */
-static int open_cache(void)
-{
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    auto_free char *path = NULL;
-    bool given = base && *base == '/';
-    if (!given && !(home && *home == '/'))
-        return -1;
-    if (asprintf(&path, "%s%s", given ? base : home, given ? "" : "/.cache") < 0)
-        return -1;
-    mkdir(path, 0700);
-    auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return -1;
-    mkdirat(dir, "cordon", 0700);
-    return openat(dir, "cordon", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static char *read_cached(int cache, const char *key)
@@ -120,7 +103,7 @@ static char *ask(struct cordon_engine *engine, const struct manifest *manifest, 
 static char *look_up(struct cordon_engine *engine, const struct manifest *manifest, const struct command *command,
                      const char *key)
 {
-    auto_close int cache = open_cache();
+    auto_close int cache = cache_place_open(NULL);
     char *text = read_cached(cache, key);
     if (text)
         return text;

@@ -203,11 +203,12 @@ static const struct bytes *source_of(const struct prepared *prepared)
     return &request->code;
 }
 
-int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile, struct prepared_step *step,
-                cordon_error *err)
+/* `tier`: NULL, or the one to use whatever the program's text. */
+static int choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile,
+                  const struct manifest_tier *tier, struct prepared_step *step, cordon_error *err)
 {
     const struct manifest *manifest = prepared->manifest;
-    if (!engine->warm || !mounts_fit_slot(step))
+    if (!mounts_fit_slot(step))
         return 0;
     struct command_input input = {.entry = "", .limits = step->plan.limits};
     struct known_pool wanted = {.manifest = manifest};
@@ -216,10 +217,11 @@ int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, b
         needs_own_start(manifest->warm, prepared->request))
         return code;
     const char *text;
-    if (manifest_bootstrap(manifest, &text, err) < 0)
-        return CORDON_EINVAL;
+    code = manifest_bootstrap(manifest, &text, err);
+    if (code < 0)
+        return code;
     const struct bytes *source = source_of(prepared);
-    wanted.tier = manifest_tier_for(manifest, source->data ? source->data : "", source->length);
+    wanted.tier = tier ? tier : manifest_tier_for(manifest, source->data ? source->data : "", source->length);
     if (!wanted.tier)
         return 0;
     wanted.memory = step->plan.limits->value[LIMIT_MEMORY_BYTES];
@@ -230,6 +232,24 @@ int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, b
         code = error_nomem(err);
     step->plan.handover = step->handover;
     return code;
+}
+
+int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile,
+                struct prepared_step *step, cordon_error *err)
+{
+    return engine->warm ? choose(engine, prepared, compile, NULL, step, err) : 0;
+}
+
+int warm_enable(struct cordon_engine *engine)
+{
+    pthread_mutex_lock(&engine->pools_lock);
+    if (!engine->warm) {
+        auto_free char *own = places_own_directory();
+        engine->zygote_path = own ? places_zygote(own) : NULL;
+        engine->warm = true;
+    }
+    pthread_mutex_unlock(&engine->pools_lock);
+    return 0;
 }
 
 void warm_free(struct cordon_engine *engine)
@@ -254,43 +274,73 @@ static int ask(struct cordon_engine *engine, struct order *order, int *ours, cor
     return send_order(engine, order, &theirs, 1, err);
 }
 
-int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
-                       cordon_error *err)
+static int wait_for_cells(struct cordon_engine *engine, uint64_t key, unsigned count, int timeout_ms, cordon_error *err)
 {
-    struct prepared prepared;
-    struct prepared_step step;
-    if (!engine->warm)
-        return error_set(err, CORDON_ESTATE, "warm", "the engine was opened without `warm`");
-    int code = prepare(engine, like, &prepared, err);
-    if (code < 0)
-        return code;
-    code = prepare_step(&prepared, false, NULL, &step, err);
-    uint64_t key = 0;
-    if (code == 0) {
-        code = warm_choose(engine, &prepared, false, &step, err);
-        key = step.plan.pool ? step.plan.pool : step.plan.slots;
-        prepared_step_free(&step);
-    }
-    prepared_free(&prepared);
-    if (code < 0)
-        return code;
-    if (!key)
-        return error_set(err, CORDON_ESTATE, "warm", "no waiting cell can serve this request");
     auto_close int answer = -1;
     struct order order = {.type = ORDER_WARM, .pool = key, .count = count};
-    code = ask(engine, &order, &answer, err);
+    int code = ask(engine, &order, &answer, err);
     if (code < 0)
         return code;
     struct pollfd ready = {.fd = answer, .events = POLLIN};
     struct event_warm event;
     size_t none;
     if (poll(&ready, 1, timeout_ms) <= 0)
-        return error_set(err, CORDON_ESTATE, "warm", "no cells were ready within %d ms", timeout_ms);
-    if (fd_receive(answer, &event, sizeof event, NULL, 0, &none) != sizeof event)
-        return error_set(err, CORDON_EGONE, "warden", "the warden has ended");
+        return error_set(err, CORDON_ESTATE, "warm", "no %u cells were ready within %d ms", count, timeout_ms);
+    if (fd_receive(answer, &event, sizeof event, NULL, 0, &none) != sizeof event) {
+        if (!engine_is_alive(engine))
+            return error_set(err, CORDON_EGONE, "warden", "the warden has ended");
+        error_sys(err, EMFILE, "warden", "the warden could not take the order");
+        return error_hint(err, "raise the limit of open files (ulimit -n)");
+    }
     if (event.ready < count && *event.text)
         return error_set(err, CORDON_ESTATE, "warm", "only %u cells became ready: %s", event.ready, event.text);
     return (int)event.ready;
+}
+
+static int warm_tier(struct cordon_engine *engine, const cordon_request *like, const struct manifest_tier *tier,
+                     unsigned count, int timeout_ms, cordon_error *err)
+{
+    struct prepared prepared;
+    struct prepared_step step;
+    uint64_t key = 0;
+    warm_enable(engine);
+    int code = prepare(engine, like, &prepared, err);
+    if (code < 0)
+        return code;
+    code = prepare_step(&prepared, false, NULL, &step, err);
+    if (code == 0) {
+        code = choose(engine, &prepared, false, tier, &step, err);
+        key = step.plan.pool ? step.plan.pool : step.plan.slots;
+        prepared_step_free(&step);
+    }
+    prepared_free(&prepared);
+    return code < 0 || !key ? code : wait_for_cells(engine, key, count, timeout_ms, err);
+}
+
+int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
+                       cordon_error *err)
+{
+    return warm_tier(engine, like, NULL, count, timeout_ms, err);
+}
+
+int cordon_engine_warm_language(cordon_engine *engine, const char *language, unsigned count, int timeout_ms,
+                                cordon_error *err)
+{
+    const struct manifest *manifest;
+    cordon_request *request = cordon_request_new();
+    int ready = 0, code = request ? cordon_request_set_language(request, language, err) : error_nomem(err);
+    if (code == 0)
+        code = cordon_request_set_code(request, "", 0, err);
+    if (code == 0)
+        code = catalog_find(engine->catalog, language, &manifest, err);
+    unsigned tiers = code == 0 && manifest->warm && !manifest->compile ? manifest->warm->tiers_count : 1;
+    for (unsigned i = 0; code >= 0 && i < tiers; i++) {
+        const struct manifest_tier *tier = manifest->warm && !manifest->compile ? &manifest->warm->tiers[i] : NULL;
+        code = warm_tier(engine, request, tier, count, timeout_ms, err);
+        ready += code > 0 ? code : 0;
+    }
+    cordon_request_free(request);
+    return code < 0 ? code : ready;
 }
 
 static json_t *pool_json(const struct event_pool *pool)

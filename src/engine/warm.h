@@ -8,6 +8,8 @@
  * not warm. */
 int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile, struct prepared_step *step,
                 cordon_error *err);
+/* From here on its runs are served by waiting cells where they can be. */
+int warm_enable(struct cordon_engine *engine);
 void warm_free(struct cordon_engine *engine);
 
 #endif

@@ -63,7 +63,8 @@ static int add_file(struct walk *walk, const char *path, int fd, const struct st
     char *copy = strdup(path);
     if (!copy)
         return CORDON_ENOMEM;
-    found->items[found->count++] = (struct collected_file){copy, (uint64_t)st->st_size, st->st_mode & 07777, fd};
+    found->items[found->count++] =
+        (struct collected_file){.path = copy, .size = (uint64_t)st->st_size, .mode = st->st_mode & 07777, .fd = fd};
     walk->bytes += (uint64_t)st->st_size;
     return 0;
 }
@@ -239,5 +240,6 @@ void collected_free(struct collected *collected)
             close(collected->items[i].fd);
     }
     free(collected->items);
+    free(collected->block);
     *collected = (struct collected){0};
 }

@@ -11,13 +11,15 @@ struct collected_file {
     char *path; /* relative to the work directory */
     uint64_t size;
     uint32_t mode;
-    int fd; /* open for reading, regular file */
+    int fd;              /* open for reading, regular file; or -1 */
+    const char *content; /* then the bytes themselves, in `block` */
 };
 
 struct collected {
     struct collected_file *items;
     size_t count;
     uint64_t skipped; /* matched, but not a readable regular file, or over a cap */
+    char *block;      /* NULL: every file has its descriptor */
 };
 
 #define COLLECT_FILES_MAX 1024

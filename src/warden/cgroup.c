@@ -140,6 +140,39 @@ int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup)
     return result;
 }
 
+/* Whoever forks into a group needs to write the list of processes of that group and of the nearest one that is above
+ * both; of nothing else. */
+int cgroup_admit(const struct cgroup_root *root, const struct cgroup *cgroup, uid_t owner)
+{
+    if (root->kind != CGROUP_V2 || owner == 0)
+        return 0;
+    if (fchownat(root->dirs[0], "cgroup.procs", owner, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+        return -1;
+    return fchownat(cgroup->dirs[0], "cgroup.procs", owner, (gid_t)-1, AT_SYMLINK_NOFOLLOW);
+}
+
+static void zygotes_name(const struct cgroup_root *root, char *name, size_t size)
+{
+    snprintf(name, size, "%szygotes", root->prefix);
+}
+
+int cgroup_open_zygotes(const struct cgroup_root *root)
+{
+    char name[96];
+    zygotes_name(root, name, sizeof name);
+    if (root->kind != CGROUP_V2 || (mkdirat(root->dirs[0], name, 0755) < 0 && errno != EEXIST))
+        return -1;
+    return openat(root->dirs[0], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+void cgroup_remove_zygotes(const struct cgroup_root *root)
+{
+    char name[96];
+    zygotes_name(root, name, sizeof name);
+    if (root->kind == CGROUP_V2)
+        unlinkat(root->dirs[0], name, AT_REMOVEDIR);
+}
+
 void cgroup_close(struct cgroup *cgroup)
 {
     for (int i = 0; i < CG_CONTROLLERS; i++)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cell/cell.h"
 #include "warden/protocol.h"
@@ -55,6 +56,13 @@ void cgroup_kill(const struct cgroup *cgroup);
 /* 0, or -1 with errno EBUSY while processes remain. */
 int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup);
 void cgroup_close(struct cgroup *cgroup);
+
+/* v2: lets a zygote with this id fork children into the group, from the group of zygotes beside it. On v1 nobody needs
+ * to be let. 0, or -1 with errno. */
+int cgroup_admit(const struct cgroup_root *root, const struct cgroup *cgroup, uid_t owner);
+/* v2: the group of this warden's zygotes, made if need be; its descriptor, or -1. */
+int cgroup_open_zygotes(const struct cgroup_root *root);
+void cgroup_remove_zygotes(const struct cgroup_root *root);
 
 /* The two kinds behind the calls above. */
 /* `mounts` and `groups`: /proc/self/mounts and /proc/self/cgroup. */

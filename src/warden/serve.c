@@ -112,6 +112,7 @@ int warden_serve(struct warden *warden)
     if (set_up(warden) < 0)
         return 1;
     loop_run(warden);
+    cgroup_remove_zygotes(&warden->cgroups);
     template_close_all(warden);
     identity_close_all(warden);
     scout_close(warden);

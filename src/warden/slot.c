@@ -23,6 +23,9 @@ int slot_make(struct warden *warden, struct cell *cell)
         goto failed;
     if (order_group(warden, cell, cell->limit) < 0)
         return -1;
+    step = STEP_CGROUP_JOIN;
+    if (pool->kind == POOL_FORKED && cgroup_admit(&warden->cgroups, &cell->cgroup, identity_slot_owner(warden)) < 0)
+        goto failed;
     struct template *template = template_get(warden, pool->plan.etc, &step);
     if (!template || spawn_slot_init(warden, cell, template_fd(template), &step) < 0)
         goto failed;

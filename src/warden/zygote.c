@@ -151,6 +151,11 @@ void zygote_start(struct warden *warden, struct pool *pool)
                                  .owner = identity_slot_owner(warden),
                                  .plan = &pool->zygote_plan};
     struct clone_args args = {.flags = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS};
+    auto_close int group = cgroup_open_zygotes(&warden->cgroups);
+    if (group >= 0) {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = (uint64_t)group;
+    }
     zygote->program_changed = changed_at(pool->zygote_plan.candidates);
     pid_t pid = sys_clone3(&args, sizeof args);
     if (pid == 0)

@@ -104,7 +104,7 @@ def test_timing(plain):
 
 def test_start_time_does_not_include_compiling():
     need("c")
-    found = result("c", "int main(void) { return 0; }")
+    found = result("c", "int main(void) { return 0; }", "--no-cache")
     assert found["timing"]["run_us"] < 1_000_000
     assert found["compile"]["timing"]["run_us"] > 0
 
