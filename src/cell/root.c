@@ -199,7 +199,7 @@ static int make_places(int root_fd)
 
 /* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached
  * mounts; there it is attached whole at /tmp, where its own part then covers it. */
-static int make_store(int root_fd, const int64_t *limit)
+static int make_store(int root_fd, const int64_t *limit, uid_t owner)
 {
     char size[24], inodes[24];
     const char *const options[][2] = {
@@ -212,7 +212,7 @@ static int make_store(int root_fd, const int64_t *limit)
         return -1;
     for (unsigned i = 0; i < ARRAY_LEN(store_parts); i++)
         if (mkdirat(store, store_parts[i].name, store_parts[i].mode) < 0 ||
-            fchownat(store, store_parts[i].name, CELL_UID, CELL_UID, AT_SYMLINK_NOFOLLOW) < 0)
+            fchownat(store, store_parts[i].name, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
             return -1;
     if (make_places(root_fd) < 0)
         return -1;
@@ -419,7 +419,7 @@ int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *s
     if (show_etc(root_fd, plan->etc) < 0)
         return -1;
     *step = STEP_STORE;
-    auto_close int work = make_store(root_fd, plan->limit);
+    auto_close int work = make_store(root_fd, plan->limit, CELL_UID);
     if (work < 0)
         return -1;
     *step = STEP_REQUEST_MOUNT;
@@ -473,7 +473,7 @@ int root_on_template(const int64_t *limit, enum cell_step *step)
     if (hide_in_proc(root_fd) < 0)
         return -1;
     *step = STEP_STORE;
-    return make_store(root_fd, limit);
+    return make_store(root_fd, limit, CELL_UID);
 }
 
 int root_for_zygote(const int64_t *limit, enum cell_step *step)
@@ -489,7 +489,7 @@ int root_for_zygote(const int64_t *limit, enum cell_step *step)
     if (proc >= 0 && mounts_attach(proc, root_fd, "proc") < 0)
         return -1;
     *step = STEP_STORE;
-    auto_close int work = make_store(root_fd, limit);
+    auto_close int work = make_store(root_fd, limit, (uid_t)-1);
     return work < 0 ? -1 : 0;
 }
 

@@ -31,12 +31,13 @@ struct known_pool {
     const struct manifest_tier *tier; /* NULL: slots */
     int64_t memory, cpus;             /* what a started interpreter was told */
     bool value;
+    uint32_t optional;
 };
 
 static bool is_same(const struct known_pool *a, const struct known_pool *b)
 {
     return a->manifest == b->manifest && a->tier == b->tier && a->memory == b->memory && a->cpus == b->cpus &&
-           a->value == b->value;
+           a->value == b->value && a->optional == b->optional;
 }
 
 static int send_order(struct cordon_engine *engine, struct order *order, const int *fds, size_t count,
@@ -45,15 +46,21 @@ static int send_order(struct cordon_engine *engine, struct order *order, const i
     order->size = sizeof *order;
     if (fd_send(engine->socket, order, sizeof *order, fds, count) == 0)
         return 0;
-    return error_sys(err, errno, "warden", "cannot send an order to the warden");
+    if (errno != EPIPE && errno != ECONNRESET)
+        return error_sys(err, errno, "warden", "cannot send an order to the warden");
+    error_set(err, CORDON_EGONE, "warden", "the warden has ended");
+    return error_hint(err, "it may have had too few open files to start with (ulimit -n)");
 }
 
 /* A slot runs nothing yet: the plan tells only its limits and its files. */
 static int write_slot_plan(const struct prepared_step *step, int *fd, cordon_error *err)
 {
     char *nothing[] = {(char *)"slot", NULL};
-    struct plan_source plan = {
-        .limits = step->plan.limits, .argv = nothing, .candidates = nothing, .etc = step->plan.etc};
+    struct plan_source plan = {.limits = step->plan.limits,
+                               .optional = step->plan.optional,
+                               .argv = nothing,
+                               .candidates = nothing,
+                               .etc = step->plan.etc};
     return plan_write(&plan, fd, err);
 }
 
@@ -61,6 +68,7 @@ static int write_waiting_plan(const struct known_pool *pool, const struct prepar
                               const struct command *command, int *fd, cordon_error *err)
 {
     struct plan_source plan = {.limits = step->plan.limits,
+                               .optional = step->plan.optional,
                                .argv = command->argv,
                                .envp = command->envp,
                                .candidates = command->candidates,
@@ -211,7 +219,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     if (!mounts_fit_slot(step))
         return 0;
     struct command_input input = {.entry = "", .limits = step->plan.limits};
-    struct known_pool wanted = {.manifest = manifest};
+    struct known_pool wanted = {.manifest = manifest, .optional = step->plan.optional};
     int code = pool_key(engine, &wanted, step, &input, &step->plan.slots, err);
     if (code < 0 || compile || manifest->compile || !manifest->warm ||
         needs_own_start(manifest->warm, prepared->request))
@@ -234,8 +242,8 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     return code;
 }
 
-int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile,
-                struct prepared_step *step, cordon_error *err)
+int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile, struct prepared_step *step,
+                cordon_error *err)
 {
     return engine->warm ? choose(engine, prepared, compile, NULL, step, err) : 0;
 }

@@ -287,11 +287,12 @@ static int check_warm(const struct manifest *manifest, cordon_error *err)
     if (!warm)
         return 0;
     if (manifest->compile)
-        return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: a language that is compiled cannot wait for its code",
-                         manifest->path);
+        return error_set(err, CORDON_EINVAL, "manifest",
+                         "%s: warm: a language that is compiled cannot wait for its code", manifest->path);
     if (!warm->bootstrap[0] || warm->bootstrap[0] == '.' || strchr(warm->bootstrap, '/'))
-        return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: bootstrap is '%s', expected the name of a file in warm/",
-                         manifest->path, warm->bootstrap);
+        return error_set(err, CORDON_EINVAL, "manifest",
+                         "%s: warm: bootstrap is '%s', expected the name of a file in warm/", manifest->path,
+                         warm->bootstrap);
     for (unsigned i = 0; i < warm->argv_count; i++)
         if (strstr(warm->argv[i], "{bootstrap}"))
             return 0;
@@ -333,13 +334,25 @@ static void notes_free(struct manifest_notes *notes)
     cyaml_free(&cfg, &notes_schema, notes, 0);
 }
 
+/* What came after loading; the rest is libcyaml's. */
+static void warm_free_late(struct manifest_warm *warm)
+{
+    if (!warm)
+        return;
+    free(warm->bootstrap_text);
+    for (unsigned i = 0; i < warm->tiers_count; i++)
+        if (warm->tiers[i].regex) {
+            regfree(warm->tiers[i].regex);
+            free(warm->tiers[i].regex);
+        }
+}
+
 void manifest_free(struct manifest *manifest)
 {
     if (!manifest)
         return;
     notes_free(manifest->notes);
-    if (manifest->warm)
-        free(manifest->warm->bootstrap_text);
+    warm_free_late(manifest->warm);
     free(manifest->path);
     cyaml_config_t cfg = config(NULL);
     cyaml_free(&cfg, &manifest_schema, manifest, 0);
@@ -379,7 +392,7 @@ static int notes_load(const struct manifest *manifest, struct manifest_notes **n
     return 0;
 }
 
-/* Guards the two fields that are filled after loading: notes and bootstrap_text. */
+/* Guards the fields that are filled after loading: notes, bootstrap_text and the tiers' regex. */
 static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int manifest_notes(const struct manifest *manifest, const struct manifest_notes **notes, cordon_error *err)
@@ -393,26 +406,31 @@ int manifest_notes(const struct manifest *manifest, const struct manifest_notes 
     return rc;
 }
 
-static int compile_when(const struct manifest_tier *tier, regex_t *regex)
+/* Compiles what is still to be compiled; with the lock held. 0 or regcomp's code. */
+static int compile_when(struct manifest_tier *tier, char *why, size_t size)
 {
-    return regcomp(regex, tier->when, REG_EXTENDED | REG_NOSUB | REG_NEWLINE);
+    if (!tier->when || tier->regex)
+        return 0;
+    regex_t *regex = malloc(sizeof *regex);
+    int wrong = regex ? regcomp(regex, tier->when, REG_EXTENDED | REG_NOSUB | REG_NEWLINE) : REG_ESPACE;
+    if (wrong) {
+        regerror(wrong, regex, why, size);
+        free(regex);
+        return wrong;
+    }
+    tier->regex = regex;
+    return 0;
 }
 
 /* A cold run never needs the expressions, so they are checked here and not when the manifest is loaded. */
 static int check_tiers(const struct manifest *manifest, cordon_error *err)
 {
+    char why[80];
     for (unsigned i = 0; i < manifest->warm->tiers_count; i++) {
-        const struct manifest_tier *tier = &manifest->warm->tiers[i];
-        regex_t regex;
-        int wrong = tier->when ? compile_when(tier, &regex) : 0;
-        if (wrong) {
-            char why[80];
-            regerror(wrong, &regex, why, sizeof why);
+        struct manifest_tier *tier = &manifest->warm->tiers[i];
+        if (compile_when(tier, why, sizeof why) != 0)
             return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: tier '%s': '%s' is no regular expression: %s",
                              manifest->path, tier->name, tier->when, why);
-        }
-        if (tier->when)
-            regfree(&regex);
     }
     return 0;
 }
@@ -449,15 +467,14 @@ int manifest_bootstrap(const struct manifest *manifest, const char **text, cordo
     return rc;
 }
 
-static bool found_in(const struct manifest_tier *tier, const char *source, size_t length)
+static bool found_in(struct manifest_tier *tier, const char *source, size_t length)
 {
-    regex_t regex;
-    if (compile_when(tier, &regex) != 0)
-        return false;
+    char why[80];
+    pthread_mutex_lock(&late_lock);
+    int wrong = compile_when(tier, why, sizeof why);
+    pthread_mutex_unlock(&late_lock);
     regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)length};
-    bool found = regexec(&regex, source, 1, &whole, REG_STARTEND) == 0;
-    regfree(&regex);
-    return found;
+    return !wrong && regexec(tier->regex, source, 1, &whole, REG_STARTEND) == 0;
 }
 
 const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length)

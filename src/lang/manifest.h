@@ -71,10 +71,12 @@ struct manifest_tier {
     const char *when;
     const char **preload;
     unsigned preload_count;
+    void *regex; /* `when`, compiled when first needed */
 };
 
-/* How an interpreter is started to wait for its program. In argv, beside a step's placeholders: {bootstrap} (the text of
- * the file `bootstrap` in warm/ beside the manifest) and {preload} (the tier's module names joined by commas). */
+/* How an interpreter is started to wait for its program. In argv, beside a step's placeholders: {bootstrap} (the text
+ * of the file `bootstrap` in warm/ beside the manifest) and {preload} (the tier's module names joined by commas).
+ * {entry} is the manifest's `file`, {args} and {sources} are empty. */
 struct manifest_warm {
     const char **argv;
     unsigned argv_count;
@@ -117,8 +119,8 @@ void manifest_free(struct manifest *manifest);
 /* The notes, read when first asked for and owned by the manifest; empty where a language has none. Safe from several
  * threads. */
 int manifest_notes(const struct manifest *manifest, const struct manifest_notes **notes, cordon_error *err);
-/* The text of the bootstrap, read and checked with the tiers when first asked for, and owned by the manifest; only where
- * there is a `warm`. Safe from several threads. */
+/* The text of the bootstrap, read and checked with the tiers when first asked for, and owned by the manifest; only
+ * where there is a `warm`. Safe from several threads. */
 int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err);
 /* The tier for a program, which need not end with NUL; NULL where there is no `warm` or no tier fits. */
 const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length);
@@ -141,8 +143,8 @@ struct command_input {
 
 int command_build(const struct manifest_step *step, const struct command_input *input, struct command *command,
                   cordon_error *err);
-/* The command of a waiting interpreter: the manifest's run step lends its variables, the input its limits. The program's
- * own arguments and variables come later, with the code. */
+/* The command of a waiting interpreter: the manifest's run step lends its variables, the input its limits. The
+ * program's own arguments and variables come later, with the code. */
 int command_build_warm(const struct manifest *manifest, const struct manifest_tier *tier,
                        const struct command_input *input, struct command *command, cordon_error *err);
 void command_free(struct command *command);

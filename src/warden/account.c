@@ -26,17 +26,8 @@ static uint64_t less(uint64_t total, uint64_t before)
 uint64_t account_cpu_us(struct cell *cell)
 {
     if (cell->cgroup.kind == CGROUP_NONE)
-        return cell->sampled_peak.cpu_us;
+        return less(cell->sampled_peak.cpu_us, cell->before.cpu_user_us);
     return less(cgroup_cpu_us(&cell->cgroup), cell->before.cpu_user_us + cell->before.cpu_system_us);
-}
-
-void account_begin(struct cell *cell)
-{
-    struct cgroup_counters counters;
-    cgroup_read(&cell->cgroup, &counters);
-    cgroup_reset_peak(&cell->cgroup);
-    cell->before.cpu_user_us = counters.cpu_user_us;
-    cell->before.cpu_system_us = counters.cpu_system_us;
 }
 
 void account_disk(struct cell *cell, struct usage *usage)
@@ -140,6 +131,21 @@ static void add_process(pid_t pid, struct totals *totals, bool exact)
         sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system, &waited_user,
                &waited_system);
     totals->cpu_us += (user + system + waited_user + waited_system) * 1000000 / (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
+void account_begin(struct cell *cell)
+{
+    struct cgroup_counters counters;
+    if (cell->cgroup.kind == CGROUP_NONE) {
+        struct totals now = {0};
+        add_process(cell->program_pid, &now, false);
+        cell->before.cpu_user_us = now.cpu_us;
+        return;
+    }
+    cgroup_read(&cell->cgroup, &counters);
+    cgroup_reset_peak(&cell->cgroup);
+    cell->before.cpu_user_us = counters.cpu_user_us;
+    cell->before.cpu_system_us = counters.cpu_system_us;
 }
 
 /* Every process of the cell descends from the program or was handed to init; both lists are the kernel's. */
@@ -270,10 +276,11 @@ void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills)
     *oom_kills = 0;
     account_disk(cell, usage);
     if (cell->cgroup.kind == CGROUP_NONE) {
-        usage->cpu_user_us = cell->rusage_user_us;
+        usage->cpu_user_us = less(cell->rusage_user_us, cell->before.cpu_user_us);
         usage->cpu_system_us = cell->rusage_system_us;
-        if (cell->sampled_peak.cpu_us > usage->cpu_user_us + usage->cpu_system_us)
-            usage->cpu_user_us = cell->sampled_peak.cpu_us - usage->cpu_system_us;
+        uint64_t sampled = less(cell->sampled_peak.cpu_us, cell->before.cpu_user_us);
+        if (sampled > usage->cpu_user_us + usage->cpu_system_us)
+            usage->cpu_user_us = sampled - usage->cpu_system_us;
         usage->memory_peak_bytes = cell->sampled_peak.memory_bytes > cell->rusage_peak_bytes
                                        ? cell->sampled_peak.memory_bytes
                                        : cell->rusage_peak_bytes;

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cell/mutant.h"
-#include "warden/warden.h"
+#include "warden/pool.h"
 
 static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t events);
 static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t events);
@@ -267,7 +267,7 @@ void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us)
 
 static bool required_missing(struct cell *cell, enum control *missing)
 {
-    uint32_t need = CONTROLS_REQUIRED & ~cell->plan.optional;
+    uint32_t need = CONTROLS_REQUIRED & ~(cell->pool ? cell->pool->plan.optional : cell->plan.optional);
 #ifdef CORDON_MUTANT
     need = 0; /* a mutant lacks its control on purpose */
 #endif

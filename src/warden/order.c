@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "cell/mutant.h"
-#include "warden/warden.h"
+#include "warden/pool.h"
 
 /* Descriptors of an order for a run. */
 enum { RUN_PLAN, RUN_SOCKET, RUN_MOUNTS };
@@ -29,7 +29,7 @@ uint32_t order_namespaces(void)
 
 int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
 {
-    uint32_t optional = cell->ordered ? cell->plan.optional : 0;
+    uint32_t optional = cell->pool ? cell->pool->plan.optional : cell->plan.optional;
     if (warden->cgroups.kind == CGROUP_NONE) {
         bool tolerated = optional & CONTROL_BIT(CONTROL_CGROUP);
         if (!tolerated)

@@ -143,8 +143,8 @@ static void make_for(struct warden *warden, struct pool *pool, struct cell *orde
 bool pool_serve(struct warden *warden, struct cell *order)
 {
     struct pool *pool = find(warden, order->plan.pool), *slots = find(warden, order->plan.slots);
-    if (warden->cgroups.kind == CGROUP_NONE)
-        return false;
+    if (warden->rootless && order->plan.mount_count)
+        return false; /* opened by path, which takes a program that does not stand in its root yet */
     if (pool && handover_fits(&order->plan) && may_raise(warden, pool, order->plan.limit)) {
         if (serve_from(warden, pool, order))
             return true;

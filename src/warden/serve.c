@@ -97,7 +97,6 @@ static int set_up(struct warden *warden)
     cpu_set_t processors;
     warden->processors = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
     warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-    warden->own_net_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     warden->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     warden->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!warden->late_group)

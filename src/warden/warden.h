@@ -141,7 +141,7 @@ struct warden {
     bool late_group; /* the cgroup is looked for at the first order */
     uid_t uid;       /* the caller's, as the host knows it */
     gid_t gid;
-    int own_pid_ns, own_net_ns;
+    int own_pid_ns;
     int proc; /* /proc, for the settings of new networks */
     unsigned next_number;
     long processors;
