@@ -23,6 +23,7 @@ complete -c cordon -n $run -r -l file -d 'Copy a host file into the work directo
 complete -c cordon -n $run -r -l stdin -d 'What the program reads: TEXT or @FILE'
 complete -c cordon -n $run -x -l env -d 'Set an environment variable'
 complete -c cordon -n $run -x -l env-secret -d 'Set one that must not be shown'
+complete -c cordon -n $run -l no-cache -d 'Compile anew'
 complete -c cordon -n $run -x -l profile -a 'lightweight standard heavy' -d 'Limits to begin with'
 complete -c cordon -n $run -x -l wall -d 'Time on the clock'
 complete -c cordon -n $run -x -l cpu -d 'Processor time'

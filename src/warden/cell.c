@@ -258,7 +258,8 @@ void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us)
     if (wall_ms != LIMIT_UNLIMITED && !MUTANT(WALL))
         cell->wall_deadline_us = now + (uint64_t)wall_ms * 1000;
     cell->next_check_us = now + sample_interval(cell);
-    loop_forget(warden, &cell->talk);
+    if (cell->warmth < WARMTH_STARTED) /* a waiting interpreter still reads from it, and closes it then */
+        loop_forget(warden, &cell->talk);
     streams_started(cell);
     if (!warden->swept)
         cgroup_sweep(&warden->cgroups); /* now, when the program has its own work to do */
@@ -297,6 +298,13 @@ static void take_ready(struct warden *warden, struct cell *cell, const struct ce
     }
 }
 
+static void begin_waiting(struct warden *warden, struct cell *cell)
+{
+    cell->phase = PHASE_WAITING;
+    account_begin(cell);
+    pool_cell_ready(warden, cell);
+}
+
 static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
@@ -305,9 +313,14 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
     size_t fd_count = 0;
     ssize_t n = fd_receive(cell->talk.fd, &report, sizeof report, &fd, 1, &fd_count);
     if (n == 1 && cell->phase == PHASE_WARMING && cell->program_ready) {
-        cell->phase = PHASE_WAITING;
-        account_begin(cell);
-        pool_cell_ready(warden, cell);
+        begin_waiting(warden, cell);
+        return;
+    }
+    if (cell->phase == PHASE_RUNNING) { /* it said that it waits after it had been served; or closed its end */
+        if (n != 1)
+            loop_forget(warden, &cell->talk);
+        if (fd_count)
+            close(fd);
         return;
     }
     if (n < 0 || (n > 0 && n != sizeof report)) {
@@ -331,11 +344,13 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
         return;
     }
-    if (report.kind == REPORT_PREPARED) {
+    if (report.kind == REPORT_PREPARED && cell->phase == PHASE_STARTING) {
         cell->work_fd = fd_count ? fd : -1;
         return;
     }
     take_ready(warden, cell, &report, fd_count ? fd : -1);
+    if (cell->phase == PHASE_WARMING && cell->ordered && cell->warmth == WARMTH_FORKED)
+        begin_waiting(warden, cell); /* somebody waits already: it is spared its warm-up */
 }
 
 /* A slot's init tells that its root stands; otherwise it has only failures to tell. */

@@ -11,7 +11,7 @@ struct zygote {
     enum zygote_state state;
     pid_t pid;
     struct watch watch; /* its socket */
-    uint64_t started_us, patience_us;
+    uint64_t started_us, patience_us, checked_us;
     unsigned forks;                  /* since it started */
     unsigned started;                /* how often one was */
     unsigned failures;               /* in a row */

@@ -225,7 +225,8 @@ void zygote_tick(struct warden *warden, struct pool *pool, uint64_t now_us)
     struct zygote *zygote = &pool->zygote;
     if (zygote->state == ZYGOTE_STARTING && now_us > zygote->patience_us)
         lose(warden, pool, "start it", ETIMEDOUT);
-    if (zygote->state == ZYGOTE_SERVING && !is_promised(warden, pool)) {
+    if (zygote->state == ZYGOTE_SERVING && now_us - zygote->checked_us > SECOND_US && !is_promised(warden, pool)) {
+        zygote->checked_us = now_us;
         struct timespec changed = changed_at(pool->zygote_plan.candidates);
         if (zygote->forks >= FORKS_MAX || now_us - zygote->started_us > AGE_US ||
             changed.tv_sec != zygote->program_changed.tv_sec || changed.tv_nsec != zygote->program_changed.tv_nsec)

@@ -11,14 +11,20 @@ typedef uintptr_t ruby_value;
 
 static void (*thread_atfork)(void);
 
-/* cordon_zygote_fork: returns in every copy, never in the zygote itself. What fork() would have Ruby do in a child is
- * done: other threads forgotten, random states reset. */
+/* cordon_zygote_fork: returns in every copy, never in the zygote itself. Ruby keeps the process id beside its timer and
+ * its wake-up descriptors, and cannot be told another; in a cell's pid namespace a copy has the same id as the zygote
+ * in its own. */
 static ruby_value fork_whole(ruby_value self)
 {
+    pid_t pid = getpid();
     int r = cordon_zygote_serve_whole(3);
     if (r != 0)
         _exit(r == 1 ? 0 : 1);
-    thread_atfork();
+    if (getpid() != pid) {
+        static const char text[] = "zygote: the copy has another process id\n";
+        _exit(write(2, text, sizeof text - 1) < 0 ? 2 : 1);
+    }
+    thread_atfork(); /* resets the random generator, too */
     return self;
 }
 
