@@ -185,6 +185,22 @@ def test_next_start_sweeps():
     test_nothing_left()
 
 
+def test_forked():
+    """In a waiting cell that was forked off a zygote: born into its group, with the limits of its own request."""
+    result = python("print(6*7)", "--warm")
+    expect(result["status"] == "ok" and result["stdout"] == "42\n", result)
+    expect(result["enforced"]["warm"] and result["enforced"]["shares_layout"], result["enforced"])
+    result = python("x = []\nwhile True: x.append(bytearray(b'x' * (4 << 20)))", "--warm", "--memory", "96m")
+    expect(result["status"] == "memory_limit", result)
+    result = python("import os\nfor i in range(9):\n    if os.fork() == 0: os.read(0, 1)", "--warm", "--processes", "5")
+    expect(result["status"] == "process_limit", result)
+
+
+def test_slot():
+    result = run(["-l", "bash", "--warm", "-c", "echo $((6*7))"], timeout=RUN_SECONDS)
+    expect(result["status"] == "ok" and result["stdout"] == "42\n", result)
+
+
 def test_refused_without_cgroup():
     done = cordon("run", "-l", "python", "-c", "print(6*7)")
     expect(done.returncode == 125 and not done.stdout, done)
@@ -207,7 +223,7 @@ def test_optional_cgroup_still_limits():
 
 ENFORCED = [test_doctor, test_hello, test_memory_bomb, test_memory_bomb_of_a_child, test_memory_peak, test_process_limit,
             test_process_limit_coped_with, test_fork_bomb, test_cpu_limit, test_cpu_share, test_wall_limit,
-            test_nothing_left, test_warden_killed, test_caller_killed, test_next_start_sweeps]
+            test_forked, test_slot, test_nothing_left, test_warden_killed, test_caller_killed, test_next_start_sweeps]
 CHECKS = {
     "root": ENFORCED,
     "delegated": ENFORCED,
