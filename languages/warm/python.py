@@ -1,7 +1,7 @@
 """Waits in a started Python for a program and runs it as `python3 ENTRY ARGS` would.
 
 argv: the modules to load, joined by commas; then, in a process that forks the waiting ones, "zygote" and the path of the
-library that does it. Whatever cannot be done here exactly as by the interpreter itself is left to a new one.
+library that does it. What cannot be done here exactly as by the interpreter itself is left to a new one.
 """
 import _signal
 import atexit
@@ -14,10 +14,11 @@ from io import StringIO
 from types import FunctionType, ModuleType
 
 CHANNEL = 4
-MESSAGE_MAX = 1 << 17
+BUFFER = bytearray(1 << 17)
+FOLDER = os.getcwd()
 FRESH = {name: value for name, value in globals().items() if name[:2] == "__"}
-SPECIAL = ("path", "argv", "ps1", "ps2", "last_exc", "last_type", "last_value", "last_traceback", "path_hooks",
-           "path_importer_cache", "meta_path", "__interactivehook__")
+ENDED = {"path", "argv", "ps1", "ps2", "last_exc", "last_type", "last_value", "last_traceback", "path_hooks",
+         "path_importer_cache", "meta_path", "__interactivehook__"}
 
 
 class Program:
@@ -25,7 +26,10 @@ class Program:
     code = None  # its compiled module
     main = None  # the module it runs as
     status = 0
-    interrupted = exited = False
+    exited = interrupted = False
+
+
+# Before the program
 
 
 def preload(names):
@@ -37,20 +41,10 @@ def preload(names):
                 __import__(name)
             except Exception:
                 pass
-
-
-def touch():
-    """Uses what nearly every program uses, so that the memory is there and private before the clock runs."""
-    code = compile("import json, re\ndef f(x):\n    return x + 1\nclass C:\n    def __init__(self):\n        self.a = [f(i) for i in"
-                   " range(3)]\nd = {'a': C().a, 'b': 1.5}\ntry:\n    d['c']\nexcept KeyError as e:\n    s = f'{e!r:>10} {d}'\n"
-                   "json.loads(json.dumps(d))\n", "<string>", "exec", dont_inherit=True)
-    scratch = {"__builtins__": FRESH["__builtins__"], "__name__": "scratch"}
-    FunctionType(code, scratch)()
-    scratch.clear()
-    print(end="", flush=True)
-    print(end="", file=sys.stderr, flush=True)
-    os.write(1, b"")
-    gc.collect()
+    threading = sys.modules.get("threading")
+    for thread in threading.enumerate() if threading else ():
+        if thread is not threading.main_thread():
+            thread.join(5)
 
 
 def reseed():
@@ -67,22 +61,19 @@ def reseed():
 
 
 def items(message):
-    """The items of a message as functions of what comes next: text, number, bytes."""
-    start = message.index(b"\n") + 1
-    view = memoryview(message)
-    for length in map(int, message[:start].split()):
-        yield view[start:start + length]
+    start = BUFFER.index(b"\n") + 1
+    for length in map(int, BUFFER[:start].split()):
+        yield message[start:start + length]
         start += length
 
 
 def receive():
-    buffer = bytearray(MESSAGE_MAX)
     os.write(CHANNEL, b"r")
-    length = os.readv(CHANNEL, [buffer])
+    length = os.readv(CHANNEL, [BUFFER])
     os.close(CHANNEL)
     if length == 0:
         os._exit(0)
-    return buffer[:length]
+    return memoryview(BUFFER)[:length]
 
 
 def write(path, mode, content):
@@ -96,7 +87,7 @@ def write(path, mode, content):
 
 
 def unpack(message):
-    """Writes the files and sets the environment; entry, its source if it came along, and the arguments."""
+    """Writes the files and sets the environment. The entry, its source if it came along, and the arguments."""
     following = items(message)
     text = lambda: os.fsdecode(bytes(next(following)))
     number = lambda: int(bytes(next(following)))
@@ -125,30 +116,33 @@ def compiled(path, source):
     except Exception:
         code = None
     finally:
-        real, sys.stderr = sys.stderr, real
-    if code and real.tell():
-        sys.stderr.write(real.getvalue())
+        warnings, sys.stderr = sys.stderr, real
+    if code and warnings.tell():
+        sys.stderr.write(warnings.getvalue())
     return code
 
 
 def become(entry, source, arguments):
     """Makes this process what it would be at the first instruction of the program."""
-    path = os.path.join(os.getcwd(), entry) if sys.version_info >= (3, 9) else entry
-    Program.code = compiled(path, source)
+    path = os.path.join(FOLDER, entry) if sys.version_info >= (3, 9) else entry
     command = [getattr(sys, "orig_argv", ["python3"])[0], entry, *arguments]
+    Program.code = compiled(path, source)
     if Program.code is None:
         for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
             _signal.signal(number, _signal.SIG_DFL)
         os.execv(sys.executable, command)
-    sys.argv[:] = command[1:]
+    sys.argv = command[1:]
     if hasattr(sys, "orig_argv"):
-        sys.orig_argv[:] = command
-    sys.path.insert(0, os.path.dirname(os.path.realpath(entry)) if "/" in entry else os.getcwd())
+        sys.orig_argv = command
+    sys.path.insert(0, os.path.dirname(os.path.realpath(entry)) if "/" in entry else FOLDER)
     Program.main = sys.modules["__main__"] = ModuleType("__main__")
     names = Program.main.__dict__
     names.update(FRESH, __loader__=SourceFileLoader("__main__", path), __file__=path, __cached__=None)
     if "__annotations__" in names:
         names["__annotations__"] = {}
+
+
+# After the program
 
 
 def unraisable(error, where, when):
@@ -159,12 +153,12 @@ def unraisable(error, where, when):
     First.__del__ = staticmethod(next)  # fails, which shows the type of the hook's argument
     First()
     sys.unraisablehook = hook
-    new = sys.version_info >= (3, 13)
-    hook(type(seen[0])((type(error), error, error.__traceback__, f"Exception ignored {when}" if new else None, None if new else where)))
+    message, where = (f"Exception ignored {when}", None) if sys.version_info >= (3, 13) else (None, where)
+    hook(type(seen[0])((type(error), error, error.__traceback__, message, where)))
 
 
 def flush(file, tell):
-    """Flushes as the interpreter does at its end; whether it could."""
+    """Whether it could be done."""
     try:
         if file is not None and not getattr(file, "closed", False):
             file.flush()
@@ -186,7 +180,6 @@ def exit_status(code):
         return 0
     if isinstance(code, int):
         return code & 255 if -1 << 63 <= code < 1 << 63 else 255
-    flush_both()
     print(code, file=sys.stderr, flush=True)
     return 1
 
@@ -212,9 +205,9 @@ def show(kind, value, trace):
 
 
 def failed(unraised):
-    """sys.unraisablehook: an exception that left the program comes here, because nothing in Python called it."""
+    """sys.unraisablehook: what leaves the program comes here too, because nothing in Python called it."""
     kind, value, trace = unraised.exc_type, unraised.exc_value, unraised.exc_traceback
-    if trace is None or trace.tb_frame.f_code is not Program.code or trace.tb_frame.f_back is not None:
+    if trace is None or trace.tb_frame.f_code is not Program.code:
         return sys.__unraisablehook__(unraised)
     flush_both()
     if issubclass(kind, SystemExit):
@@ -223,41 +216,43 @@ def failed(unraised):
         return None
     Program.status = 1
     Program.interrupted = kind is KeyboardInterrupt
-    sys.last_exc = sys.last_value = value
-    sys.last_type, sys.last_traceback = kind, trace
-    if sys.version_info < (3, 12):
-        del sys.last_exc
+    sys.last_type, sys.last_value, sys.last_traceback = kind, value, trace
+    if sys.version_info >= (3, 12):
+        sys.last_exc = value
     show(kind, value, trace)
     return None
 
 
 def clear(module):
-    """A module that something still holds: its private names go first, as in the interpreter's own end."""
-    names = getattr(module, "__dict__", {})
+    """A module that something still holds: its private names go first, as at the interpreter's own end."""
+    names = module.__dict__
     for private in (True, False):
         for name in list(names):
             if name != "__builtins__" and (not private or name[:1] == "_" != name[1:2]):
                 names[name] = None
 
 
+def own_modules():
+    return [(name, ref(module)) for name, module in sys.modules.items()
+            if LOADED.get(name) is not module and isinstance(module, ModuleType)]
+
+
 def unload():
     """Ends the program's modules, so that its objects are finalized. Those loaded before it have nothing to finalize."""
     del First.__del__
     gc.collect()
-    for name in SPECIAL:
-        if hasattr(sys, name):
-            setattr(sys, name, None)
+    own = own_modules()
+    for name in ENDED.intersection(sys.__dict__):
+        setattr(sys, name, None)
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    own, Program.main = [], None
-    for name, module in list(sys.modules.items()):
-        if LOADED.get(name) is not module and isinstance(module, ModuleType):
-            own.append(ref(module))
-        module = sys.modules[name] = None
+    Program.main = None
+    for name, _ in own:
+        sys.modules[name] = None
     sys.modules.clear()
     gc.collect()
-    for each in reversed(own):
-        if each() is not None:
-            clear(each())
+    for _, module in reversed(own):
+        if module() is not None:
+            clear(module())
 
 
 def finish():
@@ -287,19 +282,23 @@ def finish():
     os._exit(Program.status if done else 120)
 
 
+# The program is to be called by nothing in Python, as in an interpreter of its own: with no frame beneath it in tracebacks
+# and none off its recursion limit. A finalizer that runs when the interpreter lets go of an exception is called so.
+
+
+class First:
+    """Its finalizer becomes the program."""
+    __slots__ = ()
+
+
 class Last:
     __slots__ = ()
 
     def __del__(self):
         try:
             finish()
-        except BaseException as e: print("FINISH", repr(e), file=sys.stderr); raise
         finally:
             os._exit(1)
-
-
-class First:
-    __slots__ = ()
 
 
 class Start(Exception):
@@ -312,6 +311,50 @@ def started(kind, value, trace):
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         if hasattr(sys, name):
             delattr(sys, name)
+
+
+REHEARSAL = """import json, re
+def f(x):
+    return x + 1
+class C:
+    def __init__(self):
+        self.a = [f(i) for i in range(3)]
+d = {"a": C().a, "b": 1.5}
+try:
+    d["c"]
+except KeyError as e:
+    s = f"{e!r:>10} {d}"
+json.loads(json.dumps(d))
+print(end="", flush=True)
+d["c"]
+"""
+
+
+def rehearse():
+    """Goes the way of a program once, so that the memory it takes is there and private before anybody waits."""
+    kept = {name: getattr(sys, name) for name in ("argv", "orig_argv", "stderr", "unraisablehook") if hasattr(sys, name)}
+    main, variable = sys.modules["__main__"], "=".join(next(iter(os.environ.items())))
+    parts = ["code", "/dev/null", "1", "-", "1", variable, "1", "/dev/null", "644", REHEARSAL]
+    message = f"{' '.join(str(len(os.fsencode(part))) for part in parts)}\n{''.join(parts)}".encode(errors="surrogateescape")
+    BUFFER[:len(message)] = message
+    become(*unpack(memoryview(BUFFER)[:len(message)]))
+    First.__del__ = staticmethod(FunctionType(Program.code, Program.main.__dict__))
+    sys.stderr, sys.unraisablehook = StringIO(), failed
+    try:
+        exec(compile("raise Start([First()])", "", "exec"))
+    except Start:
+        pass
+    started(None, None, None)
+    own_modules()
+    ENDED.intersection(sys.__dict__)
+    del First.__del__, sys.path[0]
+    sys.__dict__.update(kept)
+    sys.modules["__main__"] = main
+    sys.stderr.write("")
+    Program.code = Program.main = None
+    Program.status = 0
+    gc.collect()
+    gc.freeze()
 
 
 def standard_streams():
@@ -331,43 +374,30 @@ def standard_streams():
 def fork_on_demand(library):
     """Stays here for good and lets each child go on as a waiting process."""
     import ctypes
-    api = ctypes.pythonapi
     serve = ctypes.PyDLL(library).cordon_zygote_serve
-    api.PyOS_BeforeFork()
+    ctypes.pythonapi.PyOS_BeforeFork()
     if serve(3):
         os._exit(0)
-    api.PyOS_AfterFork_Child()
+    ctypes.pythonapi.PyOS_AfterFork_Child()
     standard_streams()
 
 
-def wait_for_threads():
-    threading = sys.modules.get("threading")
-    for thread in threading.enumerate() if threading else ():
-        if thread is not threading.main_thread():
-            thread.join(5)
-
-
-del sys.path[0]
 zygote = sys.argv[2:3] == ["zygote"]
-threads = os.environ.get("OPENBLAS_NUM_THREADS")
-if zygote and threads:
+threads = os.environ.get("OPENBLAS_NUM_THREADS") if zygote else None
+del sys.path[0]
+if threads:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read once, when the library is loaded, which else starts threads
 preload(sys.argv[1])
-if zygote and threads:
+if threads:
     os.environ["OPENBLAS_NUM_THREADS"] = threads
-wait_for_threads()
-gc.collect()
-gc.freeze()
-if zygote:
-    fork_on_demand(sys.argv[3])
 LOADED = dict(sys.modules)
-touch()
-become(*unpack(receive()))
+del LOADED["__main__"]
+if zygote:
+    rehearse()
+    fork_on_demand(sys.argv[3])
+rehearse()
 reseed()
-
-# The program is to be called by nothing in Python, as in an interpreter of its own: no frame beneath it in tracebacks, and
-# none off its recursion limit. A finalizer that runs when the interpreter lets go of a failed -c is called so.
+become(*unpack(receive()))
 First.__del__ = staticmethod(FunctionType(Program.code, Program.main.__dict__))
-sys.unraisablehook = failed
-sys.excepthook = started
+sys.unraisablehook, sys.excepthook = failed, started
 raise Start([Last(), First()])

@@ -4,6 +4,19 @@ _cordon_languages() {
     "$1" languages --json 2>/dev/null | tr '{' '\n' | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p'
 }
 
+_cordon_bench() {
+    local values='--workload --runs --seconds --workers --gap --only --json --output --help'
+    case $2 in
+        --workload) values='all true bash python python-work pandas node ruby go' ;;
+        --only) values='cordon peers' ;;
+        -o | --output)
+            mapfile -t COMPREPLY < <(compgen -f -- "$1")
+            return ;;
+        --runs | --seconds | --workers | --gap) return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$1")
+}
+
 _cordon() {
     local cur prev cmd i
     cur=${COMP_WORDS[COMP_CWORD]}
@@ -12,16 +25,19 @@ _cordon() {
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run languages doctor version help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run languages doctor bench version help --help --version' -- "$cur")
         return
     fi
 
     case $cmd in
         help)
-            mapfile -t COMPREPLY < <(compgen -W 'run languages doctor version' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'run languages doctor bench version' -- "$cur")
             return ;;
         languages | doctor | version)
             mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur")
+            return ;;
+        bench)
+            _cordon_bench "$cur" "$prev"
             return ;;
         run) ;;
         *) return ;;

@@ -4,16 +4,18 @@ function __cordon_languages
     cordon languages --json 2>/dev/null | tr '{' '\n' | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p'
 end
 
-set -l commands run languages doctor version help
+set -l commands run languages doctor bench version help
 set -l run '__fish_seen_subcommand_from run'
+set -l bench '__fish_seen_subcommand_from bench'
 
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -f
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a program in a fresh cell'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a languages -d 'List the languages that can be run'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Tell what this machine can enforce'
+complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a bench -d 'Measure Cordon beside other runners'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a version -d 'Print the version'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
-complete -c cordon -n '__fish_seen_subcommand_from help' -f -a 'run languages doctor version'
+complete -c cordon -n '__fish_seen_subcommand_from help' -f -a 'run languages doctor bench version'
 complete -c cordon -n '__fish_seen_subcommand_from languages doctor version' -f -l json -d 'Print an object'
 complete -c cordon -s h -l help -d 'Show the help'
 
@@ -47,3 +49,13 @@ complete -c cordon -n $run -s q -l quiet -d 'Do not say why a program was stoppe
 complete -c cordon -n $run -x -l collect -d 'Return matching files'
 complete -c cordon -n $run -x -l output-dir -a '(__fish_complete_directories)' -d 'Write collected files beneath'
 complete -c cordon -n $run -x -l sanitize -a false -d 'Redaction of output'
+
+complete -c cordon -n $bench -f
+complete -c cordon -n $bench -x -l workload -a 'all true bash python python-work pandas node ruby go' -d 'What is run'
+complete -c cordon -n $bench -x -l runs -d 'Runs of each for the latency'
+complete -c cordon -n $bench -x -l seconds -d 'How long each throughput is measured'
+complete -c cordon -n $bench -x -l workers -d 'How many runs at once'
+complete -c cordon -n $bench -x -l gap -d 'Pause before each run of the second series, in ms'
+complete -c cordon -n $bench -x -l only -a 'cordon peers' -d 'Who takes part'
+complete -c cordon -n $bench -l json -d 'Print one object instead of the table'
+complete -c cordon -n $bench -r -s o -l output -d 'Write the object to a file as well'

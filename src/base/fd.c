@@ -40,12 +40,20 @@ ssize_t fd_read_all(int fd, void *bytes, size_t size)
     return (ssize_t)used;
 }
 
+#define PIECE 1024
+
 ssize_t fd_read_text_at(int dir_fd, const char *path, char *text, size_t size)
 {
     auto_close int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    ssize_t n = fd_read_all(fd, text, size - 1);
+    /* Kernel files give what fits into a page at once: only a longer text is worth asking for more. */
+    ssize_t n = read(fd, text, size - 1);
+    if (n >= PIECE && (size_t)n < size - 1) {
+        ssize_t more = fd_read_all(fd, text + n, size - 1 - (size_t)n);
+        n = more < 0 ? -1 : n + more;
+    } else if (n < 0 && errno == EINTR)
+        n = fd_read_all(fd, text, size - 1);
     if (n >= 0)
         text[n] = '\0';
     return n;

@@ -6,6 +6,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_languages(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@ static const struct command_row {
     {"run", "run a program in a fresh cell", cmd_run},
     {"languages", "list the languages that can be run", cmd_languages},
     {"doctor", "tell what this machine can enforce", cmd_doctor},
+    {"bench", "measure Cordon beside other runners", cmd_bench},
     {"version", "print the version", cmd_version},
     {"help", "show the help of a command", cmd_help},
 };

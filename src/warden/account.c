@@ -135,17 +135,13 @@ static void add_process(pid_t pid, struct totals *totals, bool exact)
 
 void account_begin(struct cell *cell)
 {
-    struct cgroup_counters counters;
     if (cell->cgroup.kind == CGROUP_NONE) {
         struct totals now = {0};
         add_process(cell->program_pid, &now, false);
         cell->before.cpu_user_us = now.cpu_us;
         return;
     }
-    cgroup_read(&cell->cgroup, &counters);
-    cgroup_reset_peak(&cell->cgroup);
-    cell->before.cpu_user_us = counters.cpu_user_us;
-    cell->before.cpu_system_us = counters.cpu_system_us;
+    cgroup_begin(&cell->cgroup, &cell->before.cpu_user_us, &cell->before.cpu_system_us);
 }
 
 /* Every process of the cell descends from the program or was handed to init; both lists are the kernel's. */

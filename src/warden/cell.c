@@ -284,6 +284,7 @@ static bool required_missing(struct cell *cell, enum control *missing)
 static void take_ready(struct warden *warden, struct cell *cell, const struct cell_report *report, int listener)
 {
     cell->program_ready = true;
+    cgroup_joined(&cell->cgroup);
     cell->started_us = report->now_us;
     cell->controls |= report->controls;
     streams_given(cell);

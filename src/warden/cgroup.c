@@ -104,10 +104,16 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
         cgroup_v2_read(cgroup, counters);
 }
 
-void cgroup_reset_peak(const struct cgroup *cgroup)
+void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us)
 {
-    if (cgroup->kind == CGROUP_V1)
+    *user_us = *system_us = 0;
+    if (cgroup->kind == CGROUP_V1) {
+        fd_write_text_at(cgroup->dirs[CG_CPUACCT], "cpuacct.usage", "0");
         fd_write_text_at(cgroup->dirs[CG_MEMORY], "memory.max_usage_in_bytes", "0");
+    } else if (cgroup->kind == CGROUP_V2) {
+        *user_us = cgroup_read_key(cgroup->dirs[0], "cpu.stat", "user_usec");
+        *system_us = cgroup_read_key(cgroup->dirs[0], "cpu.stat", "system_usec");
+    }
 }
 
 uint64_t cgroup_memory_now(const struct cgroup *cgroup)
@@ -173,12 +179,17 @@ void cgroup_remove_zygotes(const struct cgroup_root *root)
         unlinkat(root->dirs[0], name, AT_REMOVEDIR);
 }
 
+void cgroup_joined(struct cgroup *cgroup)
+{
+    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
+        cleanup_close(&cgroup->join_files[i]), cgroup->join_files[i] = -1;
+}
+
 void cgroup_close(struct cgroup *cgroup)
 {
     for (int i = 0; i < CG_CONTROLLERS; i++)
         cleanup_close(&cgroup->dirs[i]), cgroup->dirs[i] = -1;
-    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
-        cleanup_close(&cgroup->join_files[i]), cgroup->join_files[i] = -1;
+    cgroup_joined(cgroup);
 }
 
 int cgroup_write_number(int dir, const char *file, int64_t number)

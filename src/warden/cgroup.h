@@ -47,14 +47,16 @@ int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup
 /* `limit` as in a plan; before any of the program's processes is in it. */
 int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
-/* The peak of memory counts from here, where the kernel can do that. */
-void cgroup_reset_peak(const struct cgroup *cgroup);
+/* Counters count from here where the kernel can do that; what was used of the processors before, where it cannot. */
+void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us);
 uint64_t cgroup_memory_now(const struct cgroup *cgroup);
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup);
 /* v2: kills every process in it; v1 has no such thing and relies on init's death. */
 void cgroup_kill(const struct cgroup *cgroup);
 /* 0, or -1 with errno EBUSY while processes remain. */
 int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup);
+/* Everybody who is to join has. */
+void cgroup_joined(struct cgroup *cgroup);
 void cgroup_close(struct cgroup *cgroup);
 
 /* v2: lets a zygote with this id fork children into the group, from the group of zygotes beside it. On v1 nobody needs

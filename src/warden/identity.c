@@ -118,19 +118,19 @@ struct identity *identity_take(struct warden *warden)
     return unmade;
 }
 
-/* By a helper that shares this memory: an ordinary user's warden could not come back from there. */
-static __attribute__((noinline)) void note_network(const struct warden *warden, struct identity *identity)
+struct note_context {
+    const struct warden *warden;
+    struct identity *identity;
+};
+
+static int note_network(void *context)
 {
-    pid_t helper = vfork();
-    if (helper < 0)
-        return;
-    if (helper == 0) {
-        if (setns(identity->net, CLONE_NEWNET) < 0 ||
-            !read_network(warden, identity->network_before, sizeof identity->network_before))
-            *identity->network_before = '\0';
-        _exit(0);
-    }
-    waitpid(helper, NULL, 0);
+    const struct note_context *at = context;
+    char *text = at->identity->network_before;
+    if (setns(at->identity->net, CLONE_NEWNET) < 0 ||
+        !read_network(at->warden, text, sizeof at->identity->network_before))
+        *text = '\0';
+    return 0;
 }
 
 void identity_made(struct warden *warden, struct identity *identity, int user, int net)
@@ -138,7 +138,8 @@ void identity_made(struct warden *warden, struct identity *identity, int user, i
     identity->user = user;
     identity->net = net;
     *identity->network_before = '\0'; /* never equal: used once */
-    note_network(warden, identity);
+    struct note_context context = {warden, identity};
+    spawn_helper(note_network, &context);
 }
 
 void identity_discard(struct identity *identity)

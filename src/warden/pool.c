@@ -162,7 +162,8 @@ bool pool_serve(struct warden *warden, struct cell *order)
 
 void pool_cell_ready(struct warden *warden, struct cell *cell)
 {
-    cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
+    if (!cell->pool->cell_bytes || cell->pool->served % 64 == 0)
+        cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
     if (cell->ordered)
         hand_over(warden, cell);
 }

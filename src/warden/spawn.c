@@ -63,6 +63,17 @@ int spawn_talk_pair(int *ours, int *theirs)
     return 0;
 }
 
+int spawn_helper(int (*work)(void *), void *context)
+{
+    static char stack[64 << 10] __attribute__((aligned(64)));
+    pid_t helper = clone(work, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES, context);
+    if (helper < 0)
+        return -1;
+    while (waitpid(helper, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    return 0;
+}
+
 static void set_namespace_controls(struct cell *cell)
 {
     for (unsigned i = 0; i < ARRAY_LEN(namespace_controls); i++)
@@ -137,38 +148,33 @@ static bool enter_for_slot(const struct warden *warden, const struct identity *i
            syscall(SYS_setresuid, owner, owner, owner) == 0;
 }
 
-/* A helper that shares the warden's memory goes where the warden itself could not come back from; init is still the
- * warden's child. */
-static __attribute__((noinline)) pid_t clone_slot_init(const struct warden *warden, const struct cell *cell,
-                                                       int template_fd, const struct init_setup *setup,
-                                                       volatile enum slot_clone *outcome)
+struct slot_clone_context {
+    const struct warden *warden;
+    const struct cell *cell;
+    const struct init_setup *setup;
+    int template_fd;
+    enum slot_clone outcome;
+    pid_t pid;
+    int error;
+};
+
+static int clone_slot_init(void *context)
 {
-    volatile pid_t pid = -1;
-    volatile int error = 0;
-    uint64_t flags = cell->namespaces & (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS);
-    if (setup->new_identity)
-        flags |= cell->namespaces & CLONE_NEWUSER;
-    *outcome = SLOT_REFUSED;
-    pid_t helper = vfork();
-    if (helper < 0)
-        return -1;
-    if (helper == 0) {
-        enum slot_clone found = SLOT_REFUSED;
-        if (enter_for_slot(warden, cell->identity, template_fd, setup->new_identity, &found)) {
-            struct clone_args args = {.flags = flags | CLONE_PARENT};
-            into_cgroup(cell, &args);
-            pid = sys_clone3(&args, sizeof args);
-            if (pid == 0)
-                cell_slot_init_main(setup);
-            found = SLOT_CLONED;
-        }
-        error = errno;
-        *outcome = found;
-        _exit(0);
+    struct slot_clone_context *at = context;
+    const struct cell *cell = at->cell;
+    struct clone_args args = {.flags = CLONE_PARENT};
+    args.flags |= cell->namespaces & (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS);
+    if (at->setup->new_identity)
+        args.flags |= cell->namespaces & CLONE_NEWUSER;
+    if (enter_for_slot(at->warden, cell->identity, at->template_fd, at->setup->new_identity, &at->outcome)) {
+        into_cgroup(cell, &args);
+        at->pid = sys_clone3(&args, sizeof args);
+        if (at->pid == 0)
+            cell_slot_init_main(at->setup);
+        at->outcome = SLOT_CLONED;
     }
-    waitpid(helper, NULL, 0);
-    errno = error;
-    return pid;
+    at->error = errno;
+    return 0;
 }
 
 int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step)
@@ -188,19 +194,27 @@ int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, e
                                .namespaces = cell->namespaces,
                                .tcp_buffer_bytes = TCP_BUFFER_BYTES};
     memcpy(setup.limit, cell->limit, sizeof setup.limit);
-    enum slot_clone outcome;
-    pid_t pid;
+    struct slot_clone_context context;
     do {
         cell->identity = identity_take(warden);
         setup.new_identity = !cell->identity || cell->identity->user < 0;
-        pid = clone_slot_init(warden, cell, template_fd, &setup, &outcome);
-        if (outcome == SLOT_DIRTY)
+        context = (struct slot_clone_context){.warden = warden,
+                                              .cell = cell,
+                                              .setup = &setup,
+                                              .template_fd = template_fd,
+                                              .outcome = SLOT_REFUSED,
+                                              .pid = -1};
+        if (spawn_helper(clone_slot_init, &context) < 0)
+            return -1;
+        if (context.outcome == SLOT_DIRTY)
             identity_discard(cell->identity);
-    } while (outcome == SLOT_DIRTY);
-    if (pid < 0)
+    } while (context.outcome == SLOT_DIRTY);
+    if (context.pid < 0) {
+        errno = context.error;
         return -1;
-    cell->init_pid = pid;
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    }
+    cell->init_pid = context.pid;
+    int pidfd = (int)syscall(SYS_pidfd_open, context.pid, 0);
     if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0 ||
         loop_watch(warden, &cell->init_talk, take_fd(&ours), cell, cell->init_talk.ready) < 0)
         return -1;
@@ -253,24 +267,30 @@ static pid_t clone_directly(struct warden *warden, const struct cell *cell, cons
     return pid;
 }
 
-/* An ordinary user's warden could not turn back, for its own pid namespace belongs to somebody else. A helper that
- * shares its memory enters instead; the program is still the warden's child (CLONE_PARENT). */
-static __attribute__((noinline)) pid_t clone_through_helper(const struct cell *cell, const struct program_setup *setup)
+struct program_clone_context {
+    const struct cell *cell;
+    const struct program_setup *setup;
+    pid_t pid;
+    int error;
+};
+
+static int enter_and_clone(void *context)
 {
-    volatile pid_t pid = -1;
-    volatile int error = 0;
-    pid_t helper = vfork();
-    if (helper < 0)
+    struct program_clone_context *at = context;
+    if (setns(at->cell->init.fd, CLONE_NEWPID) == 0)
+        at->pid = clone_program(at->cell, at->setup, CLONE_PARENT);
+    at->error = errno;
+    return 0;
+}
+
+/* An ordinary user's warden could not turn back, for its own pid namespace belongs to somebody else. */
+static pid_t clone_through_helper(const struct cell *cell, const struct program_setup *setup)
+{
+    struct program_clone_context context = {.cell = cell, .setup = setup, .pid = -1};
+    if (spawn_helper(enter_and_clone, &context) < 0)
         return -1;
-    if (helper == 0) {
-        if (setns(cell->init.fd, CLONE_NEWPID) == 0)
-            pid = clone_program(cell, setup, CLONE_PARENT);
-        error = errno;
-        _exit(0);
-    }
-    waitpid(helper, NULL, 0);
-    errno = error;
-    return pid;
+    errno = context.error;
+    return context.pid;
 }
 
 int spawn_adopt(struct warden *warden, struct cell *cell, pid_t pid, int talk)

@@ -235,6 +235,9 @@ void cell_exiting(struct warden *warden, struct cell *cell, int status);
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step);
 int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step);
+/* Does the work in a process that shares this one's memory and descriptors, and ends before this returns: it may go
+ * where the warden could not come back from. What it clones with CLONE_PARENT is the warden's child. */
+int spawn_helper(int (*work)(void *), void *context);
 /* Takes charge of a child that was cloned: its pidfd and the socket it reports on. */
 int spawn_adopt(struct warden *warden, struct cell *cell, pid_t pid, int talk);
 int spawn_talk_pair(int *ours, int *theirs);

@@ -167,7 +167,7 @@ static int note_one(int fd)
     return -EBADF;
 }
 
-int descriptors_note(int first, int *culprit)
+int descriptors_note(int first)
 {
     auto_close int list = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (list < 0)
@@ -185,10 +185,8 @@ int descriptors_note(int first, int *culprit)
             if (fd < first || fd == list)
                 continue;
             int r = note_one(fd);
-            if (r < 0) {
-                *culprit = fd;
+            if (r < 0)
                 return r;
-            }
         }
     }
     return n < 0 ? -errno : 0;

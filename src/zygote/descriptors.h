@@ -4,8 +4,8 @@
 #define ZYGOTE_DESCRIPTORS_H
 
 /* Notes every open descriptor from `first` on. 0, or a negative errno; -EBADF when there is one that cannot be made
- * again (a file, a socket), and then `*culprit` is its number. Allocates nothing. */
-int descriptors_note(int first, int *culprit);
+ * again: a file, a socket, one end of a pipe. Allocates nothing. */
+int descriptors_note(int first);
 
 /* In the copy, where all of those are closed. 0, or a negative errno. */
 int descriptors_renew(void);

@@ -59,12 +59,12 @@ static int complain(const char *what, int error)
 
 int cordon_zygote_serve_whole(int socket)
 {
-    int r = threads_park(), culprit;
+    int r = threads_park();
     if (r < 0)
         return complain("cannot stop the threads", r);
     if ((r = memory_inherit()) < 0)
         return complain("cannot let memory be copied", r);
-    if ((r = descriptors_note(FIRST_OWN, &culprit)) < 0)
+    if ((r = descriptors_note(FIRST_OWN)) < 0)
         return complain("an open descriptor cannot be made again", r);
     if ((r = timers_note()) < 0)
         return complain("cannot note the timers", r);

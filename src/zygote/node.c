@@ -56,7 +56,7 @@ static void generator_step(uint64_t state[2])
     state[1] = a;
 }
 
-/* Whether `now` is what a generator at `before` becomes within a few steps. A chance match has odds of 2 to the 121. */
+/* Whether `now` is what a generator at `before` becomes within a few steps. By chance that happens once in 2^121. */
 static bool is_later(const void *before, const void *now)
 {
     uint64_t state[2];
