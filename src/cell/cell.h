@@ -88,6 +88,7 @@ struct enter_message {
 struct zygote_setup {
     int socket;   /* requests come by it; at CELL_ZYGOTE_FD in the interpreter */
     int template; /* mount namespace to copy */
+    int noise;    /* where what it prints goes */
     bool own_ids;
     unsigned owner; /* of the slots: its id */
     const struct plan *plan;

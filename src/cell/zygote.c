@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "cell/steps.h"
 
 static int become_owner(unsigned owner, bool own_ids)
@@ -22,14 +23,14 @@ static int become_owner(unsigned owner, bool own_ids)
 
 _Noreturn void cell_zygote_main(const struct zygote_setup *setup)
 {
-    const int needed[] = {setup->socket, setup->template};
+    const int needed[] = {setup->socket, setup->template, setup->noise};
     const struct plan *plan = setup->plan;
     int socket = setup->socket;
     enum cell_step step;
     uint32_t detail = 0;
 
     prctl(PR_SET_NAME, "cordon-zygote");
-    if (descriptors_keep(needed, 2) < 0)
+    if (descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
         report_fail(socket, STEP_STDIO, 0);
     identity_new_keyring();
     setsid();
@@ -41,10 +42,13 @@ _Noreturn void cell_zygote_main(const struct zygote_setup *setup)
     if (files_write(plan, &detail) < 0)
         report_fail(socket, STEP_FILES, detail);
 
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), *kept[] = {&socket};
-    int streams[STREAM_COUNT] = {null, null, null, socket};
-    if (null < 0 || streams_connect(streams, -1, kept, 1) < 0)
+    /* Pipes, as a program has them: interpreters look at what their streams are. */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2], *kept[] = {&socket};
+    if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
         report_fail(socket, STEP_STDIO, 1);
+    int streams[STREAM_COUNT] = {ends[0], setup->noise, setup->noise, socket};
+    if (streams_connect(streams, null, kept, 1) < 0)
+        report_fail(socket, STEP_STDIO, 2);
     if (chdir("/work") < 0)
         report_fail(socket, STEP_FILES, UINT32_MAX);
     if (identity_lock() < 0 || become_owner(setup->owner, setup->own_ids) < 0 || identity_drop_capabilities() < 0)

@@ -59,8 +59,8 @@ int places_warden(const char *own, const char *given, char **path, cordon_error 
 
 char *places_zygote(const char *own)
 {
-    char *tries[] = {join(own, "libcordon-zygote.so"), join(own, "../libexec/cordon/libcordon-zygote.so"),
-                     join(CORDON_LIBEXECDIR, "libcordon-zygote.so")};
+    char *tries[] = {join(own, "libcordon_zygote.so"), join(own, "../libexec/cordon/libcordon_zygote.so"),
+                     join(CORDON_LIBEXECDIR, "libcordon_zygote.so")};
     char *found = NULL;
     for (unsigned i = 0; i < ARRAY_LEN(tries); i++) {
         if (!found && tries[i] && access(tries[i], R_OK) == 0)

@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "warden/protocol.h"
 
-#define ZYGOTE_FILE "cordon-zygote.so"
+#define ZYGOTE_FILE "cordon_zygote.so"
 
 /* A pool's number is its place in the list of those known. */
 struct known_pool {

@@ -202,7 +202,7 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
     memcpy(pool->name, order->name, sizeof pool->name - 1);
     pool->plan_fd = fds[0];
     pool->zygote_plan_fd = fd_count == 2 ? fds[1] : -1;
-    pool->zygote.watch.fd = pool->warm_socket = -1;
+    pool->zygote.watch.fd = pool->zygote.noise = pool->warm_socket = -1;
     pool->target = TARGET_FIRST;
     pool->used_us = clock_us();
     pool->shrink_us = pool->used_us + SHRINK_US;

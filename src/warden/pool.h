@@ -11,6 +11,7 @@ struct zygote {
     enum zygote_state state;
     pid_t pid;
     struct watch watch; /* its socket */
+    int noise;          /* what it prints: only looked at when it fails */
     uint64_t started_us, patience_us, checked_us;
     unsigned forks;                  /* since it started */
     unsigned started;                /* how often one was */

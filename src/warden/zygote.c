@@ -1,6 +1,7 @@
 /* Zygotes, from outside: started, asked to fork into slots, replaced when they age, die or cannot serve. A pool whose
  * zygote keeps failing falls back to started interpreters and says so. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -59,17 +60,35 @@ static void go_without(struct warden *warden, struct pool *pool)
             slot_enter(warden, cell);
 }
 
+/* The last line it printed, if it did. */
+static void take_noise(struct zygote *zygote, char *text, size_t size)
+{
+    char bytes[1024];
+    ssize_t n = zygote->noise < 0 ? 0 : read(zygote->noise, bytes, sizeof bytes - 1);
+    cleanup_close(&zygote->noise);
+    zygote->noise = -1;
+    while (n > 0 && bytes[n - 1] == '\n')
+        n--;
+    if (n <= 0)
+        return;
+    bytes[n] = '\0';
+    const char *line = strrchr(bytes, '\n');
+    snprintf(text, size, "%.*s", (int)size - 1, line ? line + 1 : bytes);
+}
+
 static void lose(struct warden *warden, struct pool *pool, const char *text, int error)
 {
     struct zygote *zygote = &pool->zygote;
     bool served = zygote->forks > 0;
+    char said[120] = "";
     loop_forget(warden, &zygote->watch);
     end_process(zygote);
+    take_noise(zygote, said, sizeof said);
     zygote->state = ZYGOTE_NONE;
     zygote->failures = served ? 1 : zygote->failures + 1;
     pool->failed++;
     pool->retry_us = clock_us() + zygote->failures * SECOND_US / 10;
-    snprintf(pool->text, sizeof pool->text, "zygote: %s: %s", text, strerror(error));
+    snprintf(pool->text, sizeof pool->text, "zygote: %s: %.60s%s%s", text, strerror(error), *said ? ": " : "", said);
     fail_promised(warden, pool);
     if (zygote->failures >= FAILURES_MAX)
         go_without(warden, pool);
@@ -141,11 +160,16 @@ void zygote_start(struct warden *warden, struct pool *pool)
     auto_close int ours = -1, theirs = -1;
     enum cell_step step = STEP_CLONE;
     struct template *template = template_get(warden, pool->zygote_plan.etc, &step);
-    if (!template || spawn_talk_pair(&ours, &theirs) < 0) {
+    int noise[2];
+    if (!template || spawn_talk_pair(&ours, &theirs) < 0 || pipe2(noise, O_CLOEXEC) < 0) {
         lose(warden, pool, cell_step_name(step), errno);
         return;
     }
+    auto_close int noise_write = noise[1];
+    zygote->noise = noise[0];
+    fd_set_nonblocking(zygote->noise, true);
     struct zygote_setup setup = {.socket = theirs,
+                                 .noise = noise_write,
                                  .template = template_fd(template),
                                  .own_ids = !warden->rootless,
                                  .owner = identity_slot_owner(warden),
@@ -176,6 +200,8 @@ void zygote_stop(struct warden *warden, struct pool *pool)
         return;
     loop_forget(warden, &pool->zygote.watch);
     end_process(&pool->zygote);
+    cleanup_close(&pool->zygote.noise);
+    pool->zygote.noise = -1;
     pool->zygote.state = ZYGOTE_NONE;
     fail_promised(warden, pool);
 }
