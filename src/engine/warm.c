@@ -77,33 +77,30 @@ static int write_waiting_plan(const struct known_pool *pool, const struct prepar
     return plan_write(&plan, fd, err);
 }
 
-/* The zygote is the same command with two words more, and the library that forks it. */
-static int write_zygote_plan(const struct cordon_engine *engine, const struct prepared_step *step,
-                             const struct command *command, int *fd, cordon_error *err)
+/* The library that forks it comes along as a file. */
+static int write_zygote_plan(const struct cordon_engine *engine, const struct known_pool *pool,
+                             const struct prepared_step *step, const struct command_input *input, int *fd,
+                             cordon_error *err)
 {
-    size_t count = 0;
-    while (command->argv[count])
-        count++;
-    auto_free char **argv = calloc(count + 3, sizeof *argv);
     auto_close int library = open(engine->zygote_path, O_RDONLY | O_CLOEXEC);
     struct stat st;
-    if (!argv)
-        return error_nomem(err);
+    struct command command = {0};
     if (library < 0 || fstat(library, &st) < 0)
         return error_sys(err, errno, "zygote", "cannot read %s", engine->zygote_path);
-    memcpy(argv, command->argv, count * sizeof *argv);
-    argv[count] = (char *)"zygote";
-    argv[count + 1] = (char *)"/work/" ZYGOTE_FILE;
+    int code = command_build_zygote(pool->manifest, pool->tier, input, "/work/" ZYGOTE_FILE, &command, err);
     struct plan_file file = {.path = ZYGOTE_FILE, .length = (size_t)st.st_size, .mode = 0755};
     struct plan_source plan = {.limits = step->plan.limits,
-                               .argv = argv,
-                               .envp = command->envp,
-                               .candidates = command->candidates,
+                               .argv = command.argv,
+                               .envp = command.envp,
+                               .candidates = command.candidates,
                                .etc = step->plan.etc,
                                .files = &file,
                                .file_fds = &library,
                                .file_count = 1};
-    return plan_write(&plan, fd, err);
+    if (code == 0)
+        code = plan_write(&plan, fd, err);
+    command_free(&command);
+    return code;
 }
 
 static int define_pool(struct cordon_engine *engine, const struct known_pool *pool, const struct prepared_step *step,
@@ -122,9 +119,9 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
     int code = command_build_warm(pool->manifest, pool->tier, input, &command, err);
     if (code == 0)
         code = write_waiting_plan(pool, step, &command, &plan, err);
-    order.kind = !strcmp(pool->manifest->id, "python") && engine->zygote_path ? POOL_FORKED : POOL_STARTED;
+    order.kind = pool->manifest->warm->zygote_count && engine->zygote_path ? POOL_FORKED : POOL_STARTED;
     if (code == 0 && order.kind == POOL_FORKED)
-        code = write_zygote_plan(engine, step, &command, &zygote, err);
+        code = write_zygote_plan(engine, pool, step, input, &zygote, err);
     command_free(&command);
     if (code < 0)
         return code;

@@ -64,6 +64,8 @@ enum {
     VALUE_CPUS,
     VALUE_BOOTSTRAP,
     VALUE_PRELOAD,
+    VALUE_FORK,
+    VALUE_LIBRARY,
     VALUE_COUNT
 };
 
@@ -71,7 +73,8 @@ static const char *const placeholders[VALUE_COUNT] = {
     [VALUE_ENTRY] = "{entry}",     [VALUE_MEMORY_MB] = "{memory_mb}",
     [VALUE_HEAP_MB] = "{heap_mb}", [VALUE_MEMORY_BYTES] = "{memory_bytes}",
     [VALUE_CPUS] = "{cpus}",       [VALUE_BOOTSTRAP] = "{bootstrap}",
-    [VALUE_PRELOAD] = "{preload}",
+    [VALUE_PRELOAD] = "{preload}", [VALUE_FORK] = "{fork}",
+    [VALUE_LIBRARY] = "{library}",
 };
 
 struct values {
@@ -231,8 +234,9 @@ int command_build(const struct manifest_step *step, const struct command_input *
     return complete(&argv, &env, command, err);
 }
 
-int command_build_warm(const struct manifest *manifest, const struct manifest_tier *tier,
-                       const struct command_input *input, struct command *command, cordon_error *err)
+static int build_waiting(const struct manifest *manifest, const struct manifest_tier *tier,
+                         const struct command_input *input, const char *library, struct command *command,
+                         cordon_error *err)
 {
     auto_list struct list argv = {0}, env = {0};
     auto_buf struct buf preload = {0};
@@ -248,12 +252,28 @@ int command_build_warm(const struct manifest *manifest, const struct manifest_ti
     if (preload.failed)
         return error_nomem(err);
     values.text[VALUE_PRELOAD] = buf_text(&preload);
+    values.text[VALUE_FORK] = library ? warm->fork_text : NULL;
+    values.text[VALUE_LIBRARY] = library;
 
-    build_argv(&argv, warm->argv, warm->argv_count, &(struct command_input){0}, &values);
+    build_argv(&argv, library ? warm->zygote : warm->argv, library ? warm->zygote_count : warm->argv_count,
+               &(struct command_input){0}, &values);
     base_variables(&env);
     manifest_variables(&env, manifest->run->env, manifest->run->env_count, &values);
     manifest_variables(&env, warm->env, warm->env_count, &values);
     return complete(&argv, &env, command, err);
+}
+
+int command_build_warm(const struct manifest *manifest, const struct manifest_tier *tier,
+                       const struct command_input *input, struct command *command, cordon_error *err)
+{
+    return build_waiting(manifest, tier, input, NULL, command, err);
+}
+
+int command_build_zygote(const struct manifest *manifest, const struct manifest_tier *tier,
+                         const struct command_input *input, const char *library, struct command *command,
+                         cordon_error *err)
+{
+    return build_waiting(manifest, tier, input, library, command, err);
 }
 
 static void strings_free(char **items)

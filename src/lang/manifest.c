@@ -60,6 +60,8 @@ static const cyaml_schema_field_t warm_fields[] = {
     STRINGS(manifest_warm, argv, CYAML_FLAG_DEFAULT, 1),
     ROWS(manifest_warm, env, env_value),
     TEXT(manifest_warm, bootstrap, CYAML_FLAG_DEFAULT),
+    STRINGS(manifest_warm, zygote, OPTIONAL, 0),
+    TEXT(manifest_warm, fork, OPTIONAL),
     STRINGS(manifest_warm, cold_env, OPTIONAL, 0),
     ROWS(manifest_warm, tiers, tier_value),
     CYAML_FIELD_END,
@@ -262,7 +264,7 @@ static bool terminate_warm(struct manifest_warm *warm)
     if (!warm)
         return true;
     if (!default_tier(warm) || !terminate(&warm->argv, warm->argv_count) ||
-        !terminate(&warm->cold_env, warm->cold_env_count))
+        !terminate(&warm->zygote, warm->zygote_count) || !terminate(&warm->cold_env, warm->cold_env_count))
         return false;
     for (unsigned i = 0; i < warm->tiers_count; i++)
         if (!terminate(&warm->tiers[i].preload, warm->tiers[i].preload_count))
@@ -289,10 +291,12 @@ static int check_warm(const struct manifest *manifest, cordon_error *err)
     if (manifest->compile)
         return error_set(err, CORDON_EINVAL, "manifest",
                          "%s: warm: a language that is compiled cannot wait for its code", manifest->path);
-    if (!warm->bootstrap[0] || warm->bootstrap[0] == '.' || strchr(warm->bootstrap, '/'))
-        return error_set(err, CORDON_EINVAL, "manifest",
-                         "%s: warm: bootstrap is '%s', expected the name of a file in warm/", manifest->path,
-                         warm->bootstrap);
+    const char *const names[] = {warm->bootstrap, warm->fork};
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (names[i] && (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/')))
+            return error_set(err, CORDON_EINVAL, "manifest",
+                             "%s: warm: %s is '%s', expected the name of a file in warm/", manifest->path,
+                             i ? "fork" : "bootstrap", names[i]);
     for (unsigned i = 0; i < warm->argv_count; i++)
         if (strstr(warm->argv[i], "{bootstrap}"))
             return 0;
@@ -340,6 +344,7 @@ static void warm_free_late(struct manifest_warm *warm)
     if (!warm)
         return;
     free(warm->bootstrap_text);
+    free(warm->fork_text);
     for (unsigned i = 0; i < warm->tiers_count; i++)
         if (warm->tiers[i].regex) {
             regfree(warm->tiers[i].regex);
@@ -435,17 +440,14 @@ static int check_tiers(const struct manifest *manifest, cordon_error *err)
     return 0;
 }
 
-static int bootstrap_load(const struct manifest *manifest, char **text, cordon_error *err)
+static int text_load(const struct manifest *manifest, const char *name, char **text, cordon_error *err)
 {
-    int rc = check_tiers(manifest, err);
-    if (rc < 0)
-        return rc;
-    auto_free char *path = beside(manifest, "warm", manifest->warm->bootstrap, "");
+    auto_free char *path = beside(manifest, "warm", name, "");
     auto_free char *found = NULL;
     size_t length;
     if (!path)
         return error_nomem(err);
-    rc = read_file(path, &found, &length, err);
+    int rc = read_file(path, &found, &length, err);
     if (rc < 0)
         return rc;
     if (length == 0 || strlen(found) != length)
@@ -454,13 +456,22 @@ static int bootstrap_load(const struct manifest *manifest, char **text, cordon_e
     return 0;
 }
 
+static int bootstrap_load(const struct manifest *manifest, cordon_error *err)
+{
+    struct manifest_warm *warm = manifest->warm;
+    int rc = check_tiers(manifest, err);
+    if (rc == 0 && warm->fork && !warm->fork_text)
+        rc = text_load(manifest, warm->fork, &warm->fork_text, err);
+    return rc < 0 ? rc : text_load(manifest, warm->bootstrap, &warm->bootstrap_text, err);
+}
+
 int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err)
 {
     struct manifest_warm *warm = manifest->warm;
     if (!warm)
         return error_set(err, CORDON_EINVAL, "manifest", "%s: has no warm section", manifest->path);
     pthread_mutex_lock(&late_lock);
-    int rc = warm->bootstrap_text ? 0 : bootstrap_load(manifest, &warm->bootstrap_text, err);
+    int rc = warm->bootstrap_text ? 0 : bootstrap_load(manifest, err);
     pthread_mutex_unlock(&late_lock);
     if (rc == 0)
         *text = warm->bootstrap_text;

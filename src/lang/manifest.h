@@ -84,6 +84,11 @@ struct manifest_warm {
     unsigned env_count;
     const char *bootstrap; /* file name; its text is read through manifest_bootstrap() */
     char *bootstrap_text;
+    const char **zygote; /* argv of the process that waiting ones are forked off; none: each is started. May hold {fork}
+                            (the text of the file `fork`) and {library} (the library it loads to be forked) */
+    unsigned zygote_count;
+    const char *fork;
+    char *fork_text;
     const char **cold_env; /* fnmatch patterns: variables that only an interpreter started with them obeys */
     unsigned cold_env_count;
     struct manifest_tier *tiers; /* at least one: {"base", NULL, {}} when none is given */
@@ -147,6 +152,10 @@ int command_build(const struct manifest_step *step, const struct command_input *
  * program's own arguments and variables come later, with the code. */
 int command_build_warm(const struct manifest *manifest, const struct manifest_tier *tier,
                        const struct command_input *input, struct command *command, cordon_error *err);
+/* The command of the process that such interpreters are forked off. */
+int command_build_zygote(const struct manifest *manifest, const struct manifest_tier *tier,
+                         const struct command_input *input, const char *library, struct command *command,
+                         cordon_error *err);
 void command_free(struct command *command);
 
 #endif

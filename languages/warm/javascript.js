@@ -1,0 +1,89 @@
+// Waits in a started Node.js for a program. Its argument is the script of the manifest's run_code, which a program given as
+// code runs by; one given as files runs as by `node ENTRY ARGS`.
+(() => {
+  'use strict';
+  const fs = require('fs'), path = require('path'), util = require('util'), vm = require('vm');
+  const Module = require('module');
+  const channel = 4;
+  const runCode = (0, eval)(process.argv[1].replace(/\(\)\s*$/, '//# sourceURL=[eval]'));
+  const buffer = Buffer.alloc(1 << 17);
+
+  // What nearly every program needs is compiled before one comes. The standard streams are left alone, because to look at one
+  // makes its descriptor non-blocking, and nothing may wait for a tick, because that shows in the program's stacks.
+  const warmUp = () => {
+    ['buffer', 'events', 'net', 'stream', 'tty', 'url'].forEach((name) => require(name));
+    const text = "(() => { 'use strict'; const f = (x) => [...x].map((y) => ({ y })); class A { a = f('ab'); } return new A(); })()";
+    const value = new vm.Script(text, { filename: 'warm.js' }).runInThisContext();
+    util.format('%s %d', util.inspect({ value }), 1, new Map([[1, 2]]));
+    new Module('/warm.js')._compile('exports.a = 1;', '/warm.js');
+    JSON.parse(JSON.stringify({ value, a: [1.5, 'b', null] }));
+    fs.writeFileSync('/dev/null', '');
+  };
+
+  const receive = () => {
+    fs.writeSync(channel, 'r');
+    const length = fs.readSync(channel, buffer, 0, buffer.length, null);
+    fs.closeSync(channel);
+    if (length === 0) process.reallyExit(0);
+    let at = buffer.indexOf(10) + 1;
+    const lengths = buffer.latin1Slice(0, at - 1).split(' ');
+    let next = 0;
+    return () => buffer.subarray(at, at += Number(lengths[next++]));
+  };
+
+  const unpack = (item) => {
+    const text = () => item().toString(), list = (each) => Array.from({ length: Number(text()) }, each);
+    const kind = text(), entry = text(), args = list(text);
+    list(() => {
+      const [, name, value] = /^([^=]*)=([^]*)$/.exec(text());
+      process.env[name] = value;
+    });
+    list(() => {
+      const name = text(), mode = parseInt(text(), 8), content = item();
+      if (name.includes('/')) fs.mkdirSync(path.dirname(name), { recursive: true });
+      fs.writeFileSync(name, content, { mode });
+    });
+    return { kind, entry, args };
+  };
+
+  // Where a stack ends in a program that Node.js itself started.
+  const lastFrame = () => {
+    const source = process.binding('natives')['internal/main/run_main_module'];
+    const before = source.slice(0, source.lastIndexOf('runMain(')).split('\n');
+    return `\n    at node:internal/main/run_main_module:${before.length}:${before.pop().length + 1}`;
+  };
+
+  // Takes back what -e makes of the global object and of process.
+  const forgetEval = () => {
+    for (const name of Module.builtinModules) {
+      const found = Object.getOwnPropertyDescriptor(globalThis, name);
+      if (name !== 'process' && found && found.get && found.set && !found.enumerable) delete globalThis[name];
+    }
+    for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
+    delete process._eval;
+    process.execArgv.splice(process.execArgv.indexOf('-e'), 2);
+  };
+
+  const runFile = (file) => {
+    const last = lastFrame();
+    forgetEval();
+    process.on('uncaughtExceptionMonitor', (error) => {
+      for (let depth = 0; error instanceof Error && depth < 100; error = error.cause, depth++) {
+        try {
+          error.stack = error.stack.replace(/(\n    at Function\.executeUserEntryPoint [^\n]*)\n    at process\.processImmediate [^\n]*/, `$1${last}`);
+        } catch { }
+      }
+    });
+    process.argv[1] = file;
+    // Called from there the program has no frame of this script beneath it, and its ticks run as after any main module. By
+    // then -e has put its `module` back.
+    setImmediate(() => delete globalThis.module);
+    setImmediate(Module.runMain.bind(Module, file));
+  };
+
+  warmUp();
+  const { kind, entry, args } = unpack(receive());
+  process.argv.splice(1, process.argv.length, entry, ...args);
+  if (kind === 'code') runCode();
+  else runFile(path.resolve(entry));
+})()
