@@ -29,29 +29,40 @@ def preload(names):
 def fork_on_demand(library):
     """Stays here for good and lets each child go on as a waiting process."""
     import ctypes
-    api = ctypes.pythonapi
     serve = ctypes.PyDLL(library).cordon_zygote_serve
-    if serve(3):
+    os.chdir("/tmp")
+    for _ in range(20):  # what adapts to its use does so here, and not in each child again
+        rehearse()
+    gc.collect()
+    gc.freeze()
+    if serve(3):  # in a child it has also done what os.fork() does afterwards, such as to seed `random`
         os._exit(0)
-    api.PyOS_AfterFork_Child()  # reseeds `random`, among others
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 
 
-def touch():
-    """Uses what nearly every program uses, so that the memory is there and private before the clock runs."""
-    names = {"__builtins__": BUILTINS, "__name__": "__main__"}
-    exec(compile("def f(x):\n    return [x]\ns = f'{f(1)} {1.5}'\nprint(s, end='', file=out)\n"
-                 "try:\n    {}[s]\nexcept KeyError:\n    pass\n", "/work/main.py", "exec", dont_inherit=True),
-         dict(names, out=Nowhere()))
-    print(end="", flush=True)
-    write("warm", 0o644, b"x")
-    os.unlink("warm")
+REHEARSAL = b"""def f(x):
+    return [x]
+s = f"{f(1)} {1.5}"
+print(end="", flush=True)
+try:
+    {}[s]
+except KeyError:
+    pass
+"""
 
 
-class Nowhere:
-    def write(self, text):
-        return len(text)
+def rehearse():
+    """Goes the way of a program, so that the memory it takes is there and private before anybody waits."""
+    kept = sys.argv[:], sys.orig_argv[:], sys.path[0]
+    main = sys.modules["__main__"]
+    entry, source, arguments = unpack(b"4 7 1 1 1 1 7 3 %d\ncodewarm.py1-01warm.py644%b" % (len(REHEARSAL), REHEARSAL))
+    module, path = become(entry, arguments)
+    run(module, path, source)
+    module.__dict__.clear()
+    os.unlink(path)
+    sys.modules["__main__"] = main
+    sys.argv[:], sys.orig_argv[:], sys.path[0] = kept
 
 
 def write(path, mode, content):
@@ -64,18 +75,22 @@ def write(path, mode, content):
 
 
 def receive():
-    """The program: entry, its source if it came along, arguments. Files are written and variables set."""
     os.set_blocking(CHANNEL, False)
     try:
         message = os.read(CHANNEL, MESSAGE_MAX)
     except BlockingIOError:
-        touch()
+        rehearse()
         os.set_blocking(CHANNEL, True)
         os.write(CHANNEL, b"r")
         message = os.read(CHANNEL, MESSAGE_MAX)
     os.close(CHANNEL)
     if not message:
         os._exit(0)
+    return message
+
+
+def unpack(message):
+    """The program: entry, its source if it came along, arguments. Files are written and variables set."""
     at = message.index(b"\n") + 1
     items = []
     for length in map(int, message[:at].split()):
@@ -202,7 +217,7 @@ gc.freeze()
 if zygote:
     fork_on_demand(sys.argv[3])
 LOADED = len(sys.modules)
-entry, source, arguments = receive()
+entry, source, arguments = unpack(receive())
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)
 try:

@@ -4,6 +4,7 @@
  * A request comes with the namespaces of a slot. Entering its user namespace is for good, and only who has entered it
  * may enter its pid namespace, so a helper that shares this process's memory goes first and forks the program from
  * there. Both are the warden's children, not this process's (CLONE_PARENT). */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -77,6 +78,8 @@ int cordon_zygote_serve(int socket)
     static struct enter_message message;
     static int fds[ENTER_FDS_MAX];
     struct zygote_answer answer = {0};
+    /* What Python's own fork does in a child. */
+    void (*python_after_fork)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "PyOS_AfterFork_Child");
     if (prctl(PR_GET_TID_ADDRESS, &request.tid_address) < 0)
         request.tid_address = NULL;
     if (syscall(SYS_get_robust_list, 0, &request.robust_head, &request.robust_length) < 0)
@@ -94,6 +97,8 @@ int cordon_zygote_serve(int socket)
         if (setjmp(request.forked)) {
             adopt_thread(&request);
             cell_forked_main(&message, fds);
+            if (python_after_fork)
+                python_after_fork();
             return 0;
         }
         int helper = clone(help, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT, &request);
