@@ -2,22 +2,35 @@
 // code runs by; one given as files runs as by `node ENTRY ARGS`.
 (() => {
   'use strict';
-  const fs = require('fs'), path = require('path'), util = require('util'), vm = require('vm');
+  const fs = require('fs'), path = require('path');
   const Module = require('module');
   const channel = 4;
   const runCode = (0, eval)(process.argv[1].replace(/\(\)\s*$/, '//# sourceURL=[eval]'));
   const buffer = Buffer.alloc(1 << 17);
 
-  // What nearly every program needs is compiled before one comes. The standard streams are left alone, because to look at one
-  // makes its descriptor non-blocking, and nothing may wait for a tick, because that shows in the program's stacks.
-  const warmUp = () => {
-    ['buffer', 'events', 'net', 'stream', 'tty', 'url'].forEach((name) => require(name));
-    const text = "(() => { 'use strict'; const f = (x) => [...x].map((y) => ({ y })); class A { a = f('ab'); } return new A(); })()";
-    const value = new vm.Script(text, { filename: 'warm.js' }).runInThisContext();
-    util.format('%s %d', util.inspect({ value }), 1, new Map([[1, 2]]));
+  // A dry run of the way a program takes, so that what it needs is loaded, compiled and in memory before one comes. Its output
+  // goes nowhere, and what it changed is put back. Nothing may wait for a tick, because that shows in the program's stacks.
+  const rehearse = () => {
+    const { argv, execArgv, emitWarning } = process, streams = [process.stdout, process.stderr];
+    const names = ['require', 'module', 'exports', '__filename', '__dirname'];
+    const kept = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
+    for (const stream of streams) {
+      stream.write('');
+      stream.write = () => true;
+    }
+    process.argv = [argv[0], 'warm.js'];
+    process.execArgv = [...execArgv];
+    fs.writeFileSync('warm.js', `
+      const f = (x) => [...x].map((y) => ({ y })); class A { a = f('ab'); }
+      console.log('%s', JSON.stringify({ a: [1.5, 'b', null] }), 1, new A(), 'text'); console.error('text');`, { mode: 0o644 });
+    runCode();
     new Module('/warm.js')._compile('exports.a = 1;', '/warm.js');
-    JSON.parse(JSON.stringify({ value, a: [1.5, 'b', null] }));
-    fs.writeFileSync('/dev/null', '');
+    fs.unlinkSync('warm.js');
+    for (const stream of streams) delete stream.write;
+    process.removeAllListeners('uncaughtExceptionMonitor');
+    Object.assign(process, { argv, execArgv, emitWarning });
+    names.forEach((name, index) => Object.defineProperty(globalThis, name, kept[index]));
+    delete process.mainModule;
   };
 
   const receive = () => {
@@ -81,7 +94,7 @@
     setImmediate(Module.runMain.bind(Module, file));
   };
 
-  warmUp();
+  rehearse();
   const { kind, entry, args } = unpack(receive());
   process.argv.splice(1, process.argv.length, entry, ...args);
   if (kind === 'code') runCode();

@@ -453,8 +453,7 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
         return;
     }
     if (cell->phase != PHASE_RUNNING) {
-        if (cell->patience_us && now_us >= cell->patience_us && cell->phase != PHASE_WAITING &&
-            cell->phase != PHASE_SLOT)
+        if ((cell->phase == PHASE_MAKING || cell->phase == PHASE_WARMING) && now_us >= cell->patience_us)
             cell_fail(warden, cell, STEP_HANDOVER, 0, ETIMEDOUT, "get a cell ready");
         return;
     }
