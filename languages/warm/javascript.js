@@ -14,19 +14,22 @@
     const { argv, execArgv, emitWarning } = process, streams = [process.stdout, process.stderr];
     const names = ['require', 'module', 'exports', '__filename', '__dirname'];
     const kept = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
-    for (const stream of streams) {
-      stream.write('');
-      stream.write = () => true;
-    }
+    for (const stream of streams) stream.write = () => true;
     process.argv = [argv[0], 'warm.js'];
     process.execArgv = [...execArgv];
-    fs.writeFileSync('warm.js', `
+    // In a block, because a script's own names would stay.
+    fs.writeFileSync('warm.js', `{
       const f = (x) => [...x].map((y) => ({ y })); class A { a = f('ab'); }
-      console.log('%s', JSON.stringify({ a: [1.5, 'b', null] }), 1, new A(), 'text'); console.error('text');`, { mode: 0o644 });
+      console.log('%s', JSON.stringify({ a: [1.5, 'b', null] }), 1, new A(), 'text'); console.error('text');
+    }`, { mode: 0o644 });
     runCode();
     new Module('/warm.js')._compile('exports.a = 1;', '/warm.js');
     fs.unlinkSync('warm.js');
-    for (const stream of streams) delete stream.write;
+    for (const stream of streams) {
+      delete stream.write;
+      // To have been looked at made the descriptor non-blocking, and then a large fs.writeSync() to it fails.
+      if (stream._handle && stream._handle.setBlocking) stream._handle.setBlocking(true);
+    }
     process.removeAllListeners('uncaughtExceptionMonitor');
     Object.assign(process, { argv, execArgv, emitWarning });
     names.forEach((name, index) => Object.defineProperty(globalThis, name, kept[index]));

@@ -56,6 +56,7 @@ struct init_setup {
     int proc;            /* the host's /proc, for the settings of the new network */
     bool own_ids;        /* ids 0 (init) and 1000 (program) are both mapped */
     bool new_identity;   /* slot: user and network namespace are new; the maps come later, as for a cold init */
+    bool for_fork;       /* slot: the program comes from a zygote, which needs all its namespaces */
     uint32_t namespaces; /* CLONE_NEW… flags that this cell has; a new network is init's to make */
     int64_t tcp_buffer_bytes;
     int64_t limit[LIMIT_COUNT]; /* slot: of its store */

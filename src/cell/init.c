@@ -138,7 +138,8 @@ static void report_slot(const struct init_setup *setup, int work)
     const struct cell_report prepared = {.kind = REPORT_PREPARED};
     int fds[1 + SLOT_NAMESPACES] = {work};
     size_t count = 1;
-    for (int i = setup->new_identity ? SLOT_USER : SLOT_PID; i < SLOT_NAMESPACES; i++) {
+    int first = setup->new_identity ? SLOT_USER : SLOT_PID, last = setup->for_fork ? SLOT_NAMESPACES : SLOT_PID;
+    for (int i = first; i < last; i++) {
         fds[count] = openat(setup->proc, names[i], O_RDONLY | O_CLOEXEC);
         if (fds[count++] < 0)
             report_fail(setup->report, STEP_ENTER, (uint32_t)i);
@@ -161,7 +162,7 @@ _Noreturn void cell_slot_init_main(const struct init_setup *setup)
     wait_to_join(setup->report, NULL);
     if (!MUTANT(CGROUPNS))
         unshare(CLONE_NEWCGROUP);
-    int work = root_on_template(setup->limit, &step);
+    int work = root_on_template(setup->limit, setup->new_identity, &step);
     if (work < 0)
         report_fail(setup->report, step, 0);
     hide(setup);

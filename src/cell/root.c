@@ -304,11 +304,8 @@ static int hide_in_proc(int root_fd)
             return -1;
     }
     for (unsigned i = 0; i < ARRAY_LEN(proc_hidden); i++) {
-        struct stat st;
-        if (fstatat(proc, proc_hidden[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
         auto_close int null = mounts_clone(devices, "null", false);
-        if (null < 0 || mounts_attach(null, proc, proc_hidden[i]) < 0)
+        if (null < 0 || (mounts_attach(null, proc, proc_hidden[i]) < 0 && errno != ENOENT))
             return -1;
     }
     return 0;
@@ -456,7 +453,7 @@ int root_template(char *const *etc, enum cell_step *step)
     return enter_root(root_fd);
 }
 
-int root_on_template(const int64_t *limit, enum cell_step *step)
+int root_on_template(const int64_t *limit, bool new_user, enum cell_step *step)
 {
     *step = STEP_ROOT;
     auto_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -464,7 +461,7 @@ int root_on_template(const int64_t *limit, enum cell_step *step)
         return -1;
     umask(0);
     *step = STEP_PROC;
-    if (mount_proc(root_fd) < 0 || bound_user(root_fd) < 0)
+    if (mount_proc(root_fd) < 0 || (new_user && bound_user(root_fd) < 0))
         return -1;
     *step = STEP_DEVICES;
     if (make_terminals(root_fd) < 0)

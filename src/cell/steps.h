@@ -40,7 +40,8 @@ int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *s
 /* The same for a slot, in two parts: the template, made once and copied with its mount namespace, and in the copy what
  * is the cell's own; returns the work directory's descriptor. */
 int root_template(char *const *etc, enum cell_step *step);
-int root_on_template(const int64_t *limit, enum cell_step *step);
+/* `new_user`: its user namespace has no limits of its own yet. */
+int root_on_template(const int64_t *limit, bool new_user, enum cell_step *step);
 /* A zygote's: the template, a /proc that shows it its own processes, and a store for its own files. */
 int root_for_zygote(const int64_t *limit, enum cell_step *step);
 /* Mounts of a request into a root that stands. */

@@ -290,6 +290,8 @@ static void take_ready(struct warden *warden, struct cell *cell, const struct ce
     streams_given(cell);
     if (listener >= 0 && loop_watch(warden, &cell->listener, listener, cell, notify_ready) < 0)
         cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
+    else if (listener >= 0)
+        notify_prepare(listener);
     enum control missing;
     if (cell->phase != PHASE_ENDED && required_missing(cell, &missing)) {
         send_failure(cell, missing, STEP_NONE, 0, 0, "the control is not in force");
@@ -365,7 +367,7 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
     loop_forget(warden, &cell->init_talk);
     if (n == sizeof report && report.kind == REPORT_FAILED)
         cell_fail(warden, cell, report.step, report.detail, report.error, NULL);
-    else if (n == sizeof report && cell->phase == PHASE_MAKING && fd_count > 1)
+    else if (n == sizeof report && cell->phase == PHASE_MAKING && fd_count > 0)
         slot_prepared(warden, cell, fds, fd_count);
     else
         for (size_t i = 0; i < fd_count; i++)

@@ -34,6 +34,9 @@
 #define REFUSAL_COST 10
 #define ROUND_MAX    16
 
+#define NOTIF_SET_FLAGS       SECCOMP_IOW(4, uint64_t)
+#define NOTIF_FD_SYNC_WAKE_UP 1UL
+
 static void record(struct cell *cell, const char *kind, const char *what, const char *hint)
 {
     for (uint32_t i = 0; i < cell->denial_count; i++)
@@ -172,6 +175,13 @@ static bool take_token(struct cell *cell, uint64_t now_us)
         return false;
     cell->notify_tokens--;
     return true;
+}
+
+/* Whoever sends a notification sleeps until it is answered: the warden may wake on the same processor. Before 6.6 it
+ * wakes where it likes. */
+void notify_prepare(int listener)
+{
+    ioctl(listener, NOTIF_SET_FLAGS, NOTIF_FD_SYNC_WAKE_UP);
 }
 
 void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)

@@ -40,27 +40,23 @@ static bool is_ready(const struct cell *cell)
     return cell->phase == PHASE_WAITING || (cell->phase == PHASE_SLOT && cell->pool->kind == POOL_SLOTS);
 }
 
-struct counts {
-    unsigned ready, filling;
-    struct cell *oldest_ready, *oldest_filling;
-};
-
-/* Cells of a pool that no order has yet. New cells are put at the head of the list. */
-static struct counts count(const struct warden *warden, const struct pool *pool)
+/* Cells that no order has yet, of all pools. New cells are put at the head of the list. */
+static void count(const struct warden *warden)
 {
-    struct counts counts = {0};
+    for (struct pool *pool = warden->pools; pool; pool = pool->next)
+        pool->counts = (struct pool_counts){0};
     for (struct cell *cell = warden->cells; cell; cell = cell->next) {
-        if (cell->pool != pool || cell->ordered || cell->phase >= PHASE_STARTING)
+        if (!cell->pool || cell->ordered || cell->phase >= PHASE_STARTING)
             continue;
+        struct pool_counts *counts = &cell->pool->counts;
         if (is_ready(cell)) {
-            counts.ready++;
-            counts.oldest_ready = cell;
+            counts->ready++;
+            counts->oldest_ready = cell;
         } else {
-            counts.filling++;
-            counts.oldest_filling = cell;
+            counts->filling++;
+            counts->oldest_filling = cell;
         }
     }
-    return counts;
 }
 
 static uint64_t cell_bytes(const struct pool *pool)
@@ -71,10 +67,8 @@ static uint64_t cell_bytes(const struct pool *pool)
 static bool has_room(const struct warden *warden, const struct pool *pool)
 {
     uint64_t held = cell_bytes(pool);
-    for (const struct pool *other = warden->pools; other; other = other->next) {
-        struct counts counts = count(warden, other);
-        held += (counts.ready + counts.filling) * cell_bytes(other);
-    }
+    for (const struct pool *other = warden->pools; other; other = other->next)
+        held += (other->counts.ready + other->counts.filling) * cell_bytes(other);
     return held <= warden->pool_bytes_max;
 }
 
@@ -119,17 +113,17 @@ static void want_more(struct pool *pool)
 /* Gives the order to a cell that is ready, or soon will be; false when there is none. */
 static bool serve_from(struct warden *warden, struct pool *pool, struct cell *order)
 {
-    struct counts counts = count(warden, pool);
-    struct cell *cell = counts.oldest_ready ? counts.oldest_ready : counts.oldest_filling;
+    count(warden);
+    struct cell *ready = pool->counts.oldest_ready, *cell = ready ? ready : pool->counts.oldest_filling;
     pool->used_us = clock_us();
-    if (!counts.oldest_ready)
+    if (!ready)
         want_more(pool);
     if (!cell)
         return false;
     order_move(warden, order, cell);
     order->phase = PHASE_ENDED;
     order->gone = true;
-    if (counts.oldest_ready)
+    if (ready)
         hand_over(warden, cell);
     return true;
 }
@@ -251,13 +245,13 @@ static void add_memory(pid_t pid, uint64_t *unique, uint64_t *shared)
 
 void pool_list(struct warden *warden, int socket)
 {
+    count(warden);
     for (struct pool *pool = warden->pools; pool; pool = pool->next) {
-        struct counts counts = count(warden, pool);
         struct event_pool event = {.type = EVENT_POOL,
                                    .kind = pool->kind,
                                    .key = pool->key,
-                                   .ready = counts.ready,
-                                   .filling = counts.filling,
+                                   .ready = pool->counts.ready,
+                                   .filling = pool->counts.filling,
                                    .target = pool->target > pool->floor ? pool->target : pool->floor,
                                    .served = pool->served,
                                    .missed = pool->missed,
@@ -300,10 +294,9 @@ static void shrink(struct warden *warden, struct pool *pool, uint64_t now_us)
         return;
     pool->target /= 2;
     pool->floor = 0;
-    struct counts counts = count(warden, pool);
-    for (; counts.ready > pool->target; counts = count(warden, pool))
-        drop(warden, counts.oldest_ready);
-    if (!pool->target && !counts.filling)
+    for (count(warden); pool->counts.ready > pool->target; count(warden))
+        drop(warden, pool->counts.oldest_ready);
+    if (!pool->target && !pool->counts.filling)
         zygote_stop(warden, pool);
 }
 
@@ -315,10 +308,10 @@ static unsigned wanted(const struct pool *pool)
 /* When the next cell may be made; UINT64_MAX when none is wanted. */
 static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
 {
-    struct counts counts = count(warden, pool);
-    if (counts.ready + counts.filling >= wanted(pool) || counts.filling >= FILLING_MAX || warden->leaving)
+    const struct pool_counts *counts = &pool->counts;
+    if (counts->ready + counts->filling >= wanted(pool) || counts->filling >= FILLING_MAX || warden->leaving)
         return UINT64_MAX;
-    if (counts.ready == 0)
+    if (counts->ready == 0)
         return pool->retry_us;
     uint64_t quiet = warden->last_handover_us + QUIET_US;
     return quiet > pool->retry_us ? quiet : pool->retry_us;
@@ -335,12 +328,14 @@ void pool_tick(struct warden *warden, uint64_t now_us)
         if (pool->kind == POOL_FORKED)
             zygote_tick(warden, pool, now_us);
         /* One a round, so that an order that came meanwhile is not kept waiting. */
+        count(warden);
         if (fill_at(warden, pool) <= now_us && has_room(warden, pool))
             make_cell(warden, pool);
-        struct counts counts = count(warden, pool);
-        if (pool->warm_socket >= 0 && (counts.ready >= pool->floor || pool->failed > 3 * (pool->served + 1)))
-            answer_warm(pool, counts.ready);
+        unsigned ready = pool->counts.ready;
+        if (pool->warm_socket >= 0 && (ready >= pool->floor || pool->failed > 3 * (pool->served + 1)))
+            answer_warm(pool, ready);
     }
+    count(warden);
 }
 
 uint64_t pool_next_tick(const struct warden *warden)

@@ -19,8 +19,14 @@ struct zygote {
     struct timespec program_changed; /* of its interpreter, when it started */
 };
 
+struct pool_counts {
+    unsigned ready, filling;
+    struct cell *oldest_ready, *oldest_filling;
+};
+
 struct pool {
     struct pool *next;
+    struct pool_counts counts; /* of cells without an order, when last counted */
     uint64_t key;
     enum pool_kind kind; /* POOL_FORKED may fall back to POOL_STARTED */
     char name[32];

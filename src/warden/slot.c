@@ -80,7 +80,8 @@ void slot_prepared(struct warden *warden, struct cell *cell, const int *fds, siz
 {
     size_t next = 0;
     cell->work_fd = fds[next++];
-    bool is_new = fd_count == 1 + SLOT_NAMESPACES;
+    /* With or without those of a new identity, with or without those that a fork needs. */
+    bool is_new = fd_count == 1 + SLOT_NAMESPACES || fd_count == 1 + SLOT_PID;
     for (int i = is_new ? SLOT_USER : SLOT_PID; i < SLOT_NAMESPACES && next < fd_count; i++)
         cell->slot[i] = fds[next++];
     if (is_new && cell->identity) {

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "cell/sys.h"
-#include "warden/warden.h"
+#include "warden/pool.h"
 
 #define TCP_BUFFER_BYTES (128 << 10)
 
@@ -189,6 +189,7 @@ int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, e
     struct init_setup setup = {.report = theirs,
                                .lifeline = lifeline_read,
                                .gate = -1,
+                               .for_fork = cell->pool->kind == POOL_FORKED,
                                .proc = warden->proc,
                                .own_ids = !warden->rootless,
                                .namespaces = cell->namespaces,

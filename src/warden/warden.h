@@ -271,6 +271,7 @@ int mount_sources_resolve(struct warden *warden, struct cell *cell, const int *f
 int mount_sources_idmap(struct warden *warden, struct cell *cell, uint32_t *detail);
 
 /* notify.c */
+void notify_prepare(int listener);
 void notify_ready(struct warden *warden, struct cell *cell, uint32_t events);
 /* The scout's part: what it is to read for the waiting call, and what came of it. */
 struct scout_question notify_question(const struct cell *cell);
