@@ -1,7 +1,5 @@
-# Waits for a program. For Perl as part of a BEGIN block put before it, so that nothing here outlives it: perl has opened
-# the entry, still empty, and not begun to read it. For interpreters that cannot wait themselves as a script of its own,
-# whose arguments are the command to become.
-my @command = @ARGV;
+# Waits while perl has opened the entry, still empty, and not begun to read it, then fills it in. Part of a BEGIN block put
+# before the program, so nothing here outlives it.
 open(my $channel, '+<&=', 4) or die "cannot open the channel: $!\n";
 syswrite($channel, 'r');
 my $length = sysread($channel, my $message, 1 << 17);
@@ -16,12 +14,9 @@ my $list = sub { my $each = shift; map { $each->() } 1 .. $item->() };
 $item->();
 my $entry = $item->();
 @ARGV = $list->($item);
-delete @ENV{qw(PWD OLDPWD SHLVL _)} if !@command;    # of the shell that started this
+delete @ENV{qw(PWD OLDPWD SHLVL _)};    # of the shell that started this
 $list->(sub { my ($name, $value) = split(/=/, $item->(), 2); $ENV{$name} = $value; });
-if (!@command && $entry ne $0) {
-    unlink $0;
-    @command = ('perl');
-}
+unlink $0 if $entry ne $0;
 $list->(sub {
     my ($path, $mode, $content) = ($item->(), oct($item->()), $item->());
     mkdir substr($path, 0, pos($path) - 1) while $path =~ m{/}g;
@@ -29,5 +24,5 @@ $list->(sub {
     open($file, '>:raw', $path) && print({$file} $content) && close($file) or die "cannot write $path: $!\n";
     chmod $mode, $path;
 });
-exec @command, $entry, @ARGV if @command;
+exec 'perl', $entry, @ARGV if $entry ne $0;
 $! = 0;

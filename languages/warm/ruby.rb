@@ -1,5 +1,5 @@
 # Waits while ruby has opened the entry and not begun to parse it, then fills it in. Required by -r.
-File.unlink(__FILE__)
+File.unlink(__FILE__) if File.exist?(__FILE__)
 lambda do
   channel = IO.for_fd(4, 'r+')
   channel.syswrite('r')
@@ -32,6 +32,6 @@ lambda do
   end
   # Options in a first line of the program were looked for before it came.
   exec('ruby', entry, *ARGV) if entry != $0 || File.binread($0, 200).to_s.match?(/\A#!.*ruby.*\s-/n)
-  # What it read of the placeholder is to be read again.
-  ObjectSpace.each_object(File) { |file| file.rewind if !file.closed? && file.path == $0 }
+  # What it read was a placeholder.
+  ObjectSpace.each_object(File) { |file| file.reopen($0) if !file.closed? && file.path == $0 }
 end.()

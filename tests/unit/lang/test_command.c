@@ -90,6 +90,62 @@ static void test_command__later_environment_wins(void **state)
     command_free(&command);
 }
 
+static void test_command__of_a_waiting_interpreter(void **state)
+{
+    (void)state;
+    struct manifest_env run_env[] = {{"THREADS", "{cpus}"}, {"TZ", "Asia/Tokyo"}},
+                        warm_env[] = {{"WAITS", "{heap_mb}"}, {"TZ", "Etc/UTC"}};
+    struct manifest_step run = {
+        .argv = (const char *[]){"x", "{entry}"}, .argv_count = 2, .env = run_env, .env_count = 2};
+    struct manifest_tier tier = {.name = "t", .preload = (const char *[]){"a.b", "c", NULL}, .preload_count = 2};
+    struct manifest_warm warm = {
+        .argv = (const char *[]){"x", "-m={heap_mb}", "{bootstrap}", "<{preload}>", "{entry}", "{args}", "{sources}"},
+        .argv_count = 7,
+        .env = warm_env,
+        .env_count = 2,
+        .bootstrap = "x.txt",
+        .bootstrap_text = (char *)"text {cpus} {preload}",
+        .tiers = &tier,
+        .tiers_count = 1,
+    };
+    struct manifest manifest = {.id = "x", .file = "main.x", .run = &run, .warm = &warm, .path = (char *)"x.yaml"};
+    /* What belongs to one program is not part of it. */
+    struct strings args = {(char *[]){(char *)"secret"}, 1};
+    struct request_env given = {(char *)"TOKEN", (char *)"secret", true};
+    struct command_input input = {.entry = "other.x",
+                                  .sources = (char *[]){(char *)"other.x", NULL},
+                                  .args = &args,
+                                  .env = &given,
+                                  .env_count = 1,
+                                  .limits = &limits};
+    struct command command;
+    cordon_error err;
+    assert_ok(command_build_warm(&manifest, &tier, &input, &command, &err), &err);
+    assert_strings(command.argv,
+                   (const char *const[]){"x", "-m=384", "text {cpus} {preload}", "<a.b,c>", "main.x", NULL});
+    assert_strings(command.candidates, (const char *const[]){"/usr/local/bin/x", "/usr/bin/x", "/bin/x", NULL});
+    assert_string_equal(variable(&command, "HOME"), "/work");
+    assert_string_equal(variable(&command, "THREADS"), "2");
+    assert_string_equal(variable(&command, "WAITS"), "384");
+    assert_string_equal(variable(&command, "TZ"), "Etc/UTC");
+    assert_null(variable(&command, "TOKEN"));
+    command_free(&command);
+
+    struct manifest_tier none = {.name = "base"};
+    assert_ok(command_build_warm(&manifest, &none, &input, &command, &err), &err);
+    assert_string_equal(command.argv[3], "<>");
+    command_free(&command);
+}
+
+static void test_command__other_commands_know_no_bootstrap(void **state)
+{
+    (void)state;
+    struct command command =
+        build((const char *const[]){"x", "{bootstrap} {preload}", NULL}, (struct command_input){.entry = "e"});
+    assert_strings(command.argv, (const char *const[]){"x", "{bootstrap} {preload}", NULL});
+    command_free(&command);
+}
+
 static void test_command__looks_on_the_path_of_the_cell(void **state)
 {
     (void)state;
@@ -134,6 +190,8 @@ int main(void)
         cmocka_unit_test(test_command__leaves_other_braces_alone),
         cmocka_unit_test(test_command__without_arguments_expands_to_none),
         cmocka_unit_test(test_command__later_environment_wins),
+        cmocka_unit_test(test_command__of_a_waiting_interpreter),
+        cmocka_unit_test(test_command__other_commands_know_no_bootstrap),
         cmocka_unit_test(test_command__looks_on_the_path_of_the_cell),
         cmocka_unit_test(test_command__small_and_missing_limits_still_make_numbers),
     };
