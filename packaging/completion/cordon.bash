@@ -33,7 +33,10 @@ _cordon() {
         help)
             mapfile -t COMPREPLY < <(compgen -W 'run languages doctor bench version' -- "$cur")
             return ;;
-        languages | doctor | version)
+        doctor)
+            mapfile -t COMPREPLY < <(compgen -W '--json --pools --help' -- "$cur")
+            return ;;
+        languages | version)
             mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur")
             return ;;
         bench)
@@ -73,14 +76,14 @@ _cordon() {
     # After the first word that is neither an option nor an option's argument, everything belongs to the program.
     for ((i = 2; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --json | --no-cache | --quiet | -q | --help | -h | --*=*) ;;
+            --json | --no-cache | --warm | --quiet | -q | --help | -h | --*=*) ;;
             --) break ;;
             -?*) ((i++)) ;;
             *) break ;;
         esac
     done
     if [[ $cur == -* ]] && ((i >= COMP_CWORD)); then
-        mapfile -t COMPREPLY < <(compgen -W '--language --code --file --stdin --env --env-secret --no-cache --profile --wall --cpu
+        mapfile -t COMPREPLY < <(compgen -W '--language --code --file --stdin --env --env-secret --no-cache --warm --profile --wall --cpu
             --cpus --memory --processes --disk --inodes --open-files --file-size --output --on-output-limit --isolation
             --network --environment --mount --optional --json --quiet --collect --output-dir --sanitize --help' \
             -- "$cur")

@@ -17,6 +17,7 @@ complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a version -d 
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c cordon -n '__fish_seen_subcommand_from help' -f -a 'run languages doctor bench version'
 complete -c cordon -n '__fish_seen_subcommand_from languages doctor version' -f -l json -d 'Print an object'
+complete -c cordon -n '__fish_seen_subcommand_from doctor' -f -l pools -d 'Tell what waiting cells hold'
 complete -c cordon -s h -l help -d 'Show the help'
 
 complete -c cordon -n $run -x -s l -l language -a '(__cordon_languages)' -d 'Language id or alias'
@@ -26,6 +27,7 @@ complete -c cordon -n $run -r -l stdin -d 'What the program reads: TEXT or @FILE
 complete -c cordon -n $run -x -l env -d 'Set an environment variable'
 complete -c cordon -n $run -x -l env-secret -d 'Set one that must not be shown'
 complete -c cordon -n $run -l no-cache -d 'Compile anew'
+complete -c cordon -n $run -l warm -d 'Make a waiting cell first and run in that'
 complete -c cordon -n $run -x -l profile -a 'lightweight standard heavy' -d 'Limits to begin with'
 complete -c cordon -n $run -x -l wall -d 'Time on the clock'
 complete -c cordon -n $run -x -l cpu -d 'Processor time'
