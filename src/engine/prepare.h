@@ -25,7 +25,7 @@ struct prepared_step {
     struct command command;
     struct plan_file *files;
     int *file_fds;
-    char **etc; /* NULL-terminated, items borrowed */
+    char **etc;      /* NULL-terminated, items borrowed */
     char **handover; /* NULL-terminated, items owned */
     struct plan_source plan;
 };

@@ -83,8 +83,8 @@ static json_t *enforced_json(const struct outcome *outcome)
     bool group = outcome->cgroup != CGROUP_NONE;
     bool warm = outcome->warmth == WARMTH_STARTED || outcome->warmth == WARMTH_FORKED;
     return json_pack("{s:s, s:o, s:s, s:b, s:b, s:s, s:s}", "isolation", "container", "controls", controls, "network",
-                     "none", "warm", warm, "shares_layout", outcome->warmth == WARMTH_FORKED, "memory", group ? "group" : "per-process, sampled", "cpu",
-                     group ? "group" : "per-process, sampled");
+                     "none", "warm", warm, "shares_layout", outcome->warmth == WARMTH_FORKED, "memory",
+                     group ? "group" : "per-process, sampled", "cpu", group ? "group" : "per-process, sampled");
 }
 
 static json_t *denials_json(const struct outcome *outcome)

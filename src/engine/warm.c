@@ -74,6 +74,16 @@ static int write_waiting_plan(const struct known_pool *pool, const struct prepar
                                .candidates = command->candidates,
                                .etc = step->plan.etc,
                                .value_pipe = pool->value};
+    /* What a new zygote's first child is given to run. */
+    const struct manifest_warm *warm = pool->manifest->warm;
+    char *check[] = {(char *)"code", (char *)pool->manifest->file, (char *)"0", (char *)"0", NULL};
+    struct plan_file file = {.path = pool->manifest->file, .content = warm->check_text, .mode = 0644};
+    if (warm->check_text) {
+        file.length = strlen(warm->check_text);
+        plan.handover = check;
+        plan.files = &file;
+        plan.file_count = 1;
+    }
     return plan_write(&plan, fd, err);
 }
 

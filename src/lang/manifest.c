@@ -62,6 +62,7 @@ static const cyaml_schema_field_t warm_fields[] = {
     TEXT(manifest_warm, bootstrap, CYAML_FLAG_DEFAULT),
     STRINGS(manifest_warm, zygote, OPTIONAL, 0),
     TEXT(manifest_warm, fork, OPTIONAL),
+    TEXT(manifest_warm, check, OPTIONAL),
     STRINGS(manifest_warm, cold_env, OPTIONAL, 0),
     ROWS(manifest_warm, tiers, tier_value),
     CYAML_FIELD_END,
@@ -291,12 +292,13 @@ static int check_warm(const struct manifest *manifest, cordon_error *err)
     if (manifest->compile)
         return error_set(err, CORDON_EINVAL, "manifest",
                          "%s: warm: a language that is compiled cannot wait for its code", manifest->path);
-    const char *const names[] = {warm->bootstrap, warm->fork};
+    static const char *const fields[] = {"bootstrap", "fork", "check"};
+    const char *const names[] = {warm->bootstrap, warm->fork, warm->check};
     for (unsigned i = 0; i < ARRAY_LEN(names); i++)
         if (names[i] && (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/')))
             return error_set(err, CORDON_EINVAL, "manifest",
-                             "%s: warm: %s is '%s', expected the name of a file in warm/", manifest->path,
-                             i ? "fork" : "bootstrap", names[i]);
+                             "%s: warm: %s is '%s', expected the name of a file in warm/", manifest->path, fields[i],
+                             names[i]);
     for (unsigned i = 0; i < warm->argv_count; i++)
         if (strstr(warm->argv[i], "{bootstrap}"))
             return 0;
@@ -345,6 +347,7 @@ static void warm_free_late(struct manifest_warm *warm)
         return;
     free(warm->bootstrap_text);
     free(warm->fork_text);
+    free(warm->check_text);
     for (unsigned i = 0; i < warm->tiers_count; i++)
         if (warm->tiers[i].regex) {
             regfree(warm->tiers[i].regex);
@@ -462,6 +465,8 @@ static int bootstrap_load(const struct manifest *manifest, cordon_error *err)
     int rc = check_tiers(manifest, err);
     if (rc == 0 && warm->fork && !warm->fork_text)
         rc = text_load(manifest, warm->fork, &warm->fork_text, err);
+    if (rc == 0 && warm->check && !warm->check_text)
+        rc = text_load(manifest, warm->check, &warm->check_text, err);
     return rc < 0 ? rc : text_load(manifest, warm->bootstrap, &warm->bootstrap_text, err);
 }
 

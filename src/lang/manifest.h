@@ -89,6 +89,8 @@ struct manifest_warm {
     unsigned zygote_count;
     const char *fork;
     char *fork_text;
+    const char *check; /* file: a program that every new zygote must be able to run, or it is given up */
+    char *check_text;
     const char **cold_env; /* fnmatch patterns: variables that only an interpreter started with them obeys */
     unsigned cold_env_count;
     struct manifest_tier *tiers; /* at least one: {"base", NULL, {}} when none is given */

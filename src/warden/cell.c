@@ -99,6 +99,8 @@ static void send_ending(struct warden *warden, struct cell *cell)
     event.denials_dropped = cell->denials_dropped;
     memcpy(event.denials, cell->denials, sizeof(struct wire_denial) * cell->denial_count);
     size_t size = offsetof(struct event_ended, denials) + sizeof(struct wire_denial) * cell->denial_count;
+    if (cell->probe)
+        zygote_proved(warden, cell->pool, verdict.status == CORDON_STATUS_OK);
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
     loop_forget(warden, &cell->run);

@@ -156,6 +156,7 @@ bool pool_serve(struct warden *warden, struct cell *order)
 
 void pool_cell_ready(struct warden *warden, struct cell *cell)
 {
+    cell->pool->zygote.bad_children = 0;
     if (!cell->pool->cell_bytes || cell->pool->served % 64 == 0)
         cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
     if (cell->ordered)
@@ -165,16 +166,22 @@ void pool_cell_ready(struct warden *warden, struct cell *cell)
 void pool_cell_failed(struct warden *warden, struct cell *cell, const char *text, int error)
 {
     struct pool *pool = cell->pool;
+    if (cell->probe) {
+        zygote_proved(warden, pool, false);
+        return;
+    }
     if (cell->phase >= PHASE_RUNNING || (pool->kind == POOL_SLOTS && cell->phase == PHASE_STARTING))
         return; /* of the request's own making */
     pool->failed++;
     pool->retry_us = clock_us() + BACKOFF_US;
     snprintf(pool->text, sizeof pool->text, "%s: %s", text, strerror(error));
     struct cell *cold = cell->ordered ? cell_new(warden) : NULL;
-    if (!cold)
-        return;
-    order_move(warden, cell, cold);
-    order_cold(warden, cold);
+    if (cold) {
+        order_move(warden, cell, cold);
+        order_cold(warden, cold);
+    }
+    if (cell->warmth == WARMTH_FORKED)
+        zygote_failed_child(warden, pool);
 }
 
 void pool_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
@@ -348,7 +355,8 @@ uint64_t pool_next_tick(const struct warden *warden)
         bool empty = !pool->target && !pool->floor && pool->zygote.state != ZYGOTE_SERVING;
         if (!empty && pool->shrink_us < next)
             next = pool->shrink_us;
-        if (pool->zygote.state == ZYGOTE_STARTING && pool->zygote.patience_us < next)
+        bool starts = pool->zygote.state == ZYGOTE_STARTING || pool->zygote.state == ZYGOTE_PROVING;
+        if (starts && pool->zygote.patience_us < next)
             next = pool->zygote.patience_us;
     }
     return next;

@@ -4,7 +4,8 @@
 
 #include "warden/warden.h"
 
-enum zygote_state { ZYGOTE_NONE, ZYGOTE_STARTING, ZYGOTE_SERVING, ZYGOTE_GIVEN_UP };
+/* PROVING: its first child runs the pool's check. */
+enum zygote_state { ZYGOTE_NONE, ZYGOTE_STARTING, ZYGOTE_PROVING, ZYGOTE_SERVING, ZYGOTE_GIVEN_UP };
 
 /* A started interpreter that forks waiting ones; see src/zygote. */
 struct zygote {
@@ -14,6 +15,7 @@ struct zygote {
     int noise;          /* what it prints: only looked at when it fails */
     uint64_t started_us, patience_us, checked_us;
     unsigned forks;                  /* since it started */
+    unsigned bad_children;           /* that did not come to wait, in a row */
     unsigned started;                /* how often one was */
     unsigned failures;               /* in a row */
     struct timespec program_changed; /* of its interpreter, when it started */
@@ -50,6 +52,10 @@ struct pool {
 void zygote_start(struct warden *warden, struct pool *pool);
 void zygote_stop(struct warden *warden, struct pool *pool);
 int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cell);
+/* The check that a child of it ran has ended. */
+void zygote_proved(struct warden *warden, struct pool *pool, bool good);
+/* A child of it did not come to wait. */
+void zygote_failed_child(struct warden *warden, struct pool *pool);
 /* Sees to one that grew old, has changed on disk, or does not answer. */
 void zygote_tick(struct warden *warden, struct pool *pool, uint64_t now_us);
 /* Children that a dying zygote left without a word. */

@@ -51,7 +51,7 @@ void slot_enter(struct warden *warden, struct cell *cell)
     enum cell_step step = STEP_ENTER;
     struct pool *pool = cell->pool;
     if (pool->kind == POOL_FORKED) {
-        if (pool->zygote.state != ZYGOTE_SERVING)
+        if (pool->zygote.state != ZYGOTE_SERVING && !(cell->probe && pool->zygote.state == ZYGOTE_PROVING))
             return; /* its time comes */
         if (zygote_fork(warden, pool, cell) < 0)
             cell_fail(warden, cell, STEP_ENTER, 0, errno, "fork a waiting interpreter");

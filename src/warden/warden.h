@@ -55,6 +55,7 @@ struct cell {
     int streams[STREAM_COUNT];  /* the program's ends, until it has them */
     int near[STARTED_MAX];      /* the library's, until it has them */
     struct pool *pool;          /* NULL: made for one order */
+    bool probe;                 /* runs the pool\'s check for a new zygote */
     struct identity *identity;  /* recycled user and network namespace; NULL: its own */
     int slot[SLOT_NAMESPACES];  /* for a zygote's child to enter */
     int64_t limit[LIMIT_COUNT]; /* in force */

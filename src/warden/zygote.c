@@ -79,7 +79,7 @@ static void take_noise(struct zygote *zygote, char *text, size_t size)
 static void lose(struct warden *warden, struct pool *pool, const char *text, int error)
 {
     struct zygote *zygote = &pool->zygote;
-    bool served = zygote->forks > 0;
+    bool served = zygote->state == ZYGOTE_SERVING && zygote->bad_children < FAILURES_MAX;
     char said[120] = "";
     loop_forget(warden, &zygote->watch);
     end_process(zygote);
@@ -88,7 +88,8 @@ static void lose(struct warden *warden, struct pool *pool, const char *text, int
     zygote->failures = served ? 1 : zygote->failures + 1;
     pool->failed++;
     pool->retry_us = clock_us() + zygote->failures * SECOND_US / 10;
-    snprintf(pool->text, sizeof pool->text, "zygote: %s: %.60s%s%s", text, strerror(error), *said ? ": " : "", said);
+    snprintf(pool->text, sizeof pool->text, "zygote: %s%s%.60s%s%s", text, error ? ": " : "",
+             error ? strerror(error) : "", *said ? ": " : "", said);
     fail_promised(warden, pool);
     if (zygote->failures >= FAILURES_MAX)
         go_without(warden, pool);
@@ -125,6 +126,42 @@ static void serve_slots(struct warden *warden, struct pool *pool)
             slot_enter(warden, cell);
 }
 
+/* A program of ours in a cell of its own, before any other. */
+static void prove(struct warden *warden, struct pool *pool)
+{
+    struct cell *cell = pool->plan.handover_count ? cell_new(warden) : NULL;
+    pool->zygote.state = cell ? ZYGOTE_PROVING : ZYGOTE_SERVING;
+    if (!cell) {
+        serve_slots(warden, pool);
+        return;
+    }
+    cell->pool = pool;
+    cell->probe = cell->ordered = true;
+    cell->plan = pool->plan;
+    cell->plan.mapping = cell->plan.arrays = NULL; /* the pool's */
+    cell->accepted_us = clock_us();
+    slot_make(warden, cell);
+}
+
+void zygote_proved(struct warden *warden, struct pool *pool, bool good)
+{
+    if (pool->zygote.state != ZYGOTE_PROVING)
+        return;
+    if (!good) {
+        lose(warden, pool, "its first child failed the check", 0);
+        return;
+    }
+    pool->zygote.state = ZYGOTE_SERVING;
+    pool->zygote.failures = 0;
+    serve_slots(warden, pool);
+}
+
+void zygote_failed_child(struct warden *warden, struct pool *pool)
+{
+    if (pool->zygote.state == ZYGOTE_SERVING && ++pool->zygote.bad_children >= FAILURES_MAX)
+        lose(warden, pool, "its children do not come to wait", 0);
+}
+
 static void take_answer(struct warden *warden, struct pool *pool)
 {
     union {
@@ -139,10 +176,8 @@ static void take_answer(struct warden *warden, struct pool *pool)
         lose(warden, pool, "it ended", n < 0 ? errno : ECHILD);
     else if (message.answer.number)
         take_child(warden, &message.answer);
-    else {
-        pool->zygote.state = ZYGOTE_SERVING;
-        serve_slots(warden, pool);
-    }
+    else
+        prove(warden, pool);
 }
 
 static void on_zygote(struct warden *warden, struct cell *cell, uint32_t events)
@@ -186,7 +221,7 @@ void zygote_start(struct warden *warden, struct pool *pool)
         cell_zygote_main(&setup);
     zygote->pid = pid;
     zygote->state = ZYGOTE_STARTING;
-    zygote->forks = 0;
+    zygote->forks = zygote->bad_children = 0;
     zygote->started++;
     zygote->started_us = clock_us();
     zygote->patience_us = zygote->started_us + PATIENCE_US;
@@ -196,7 +231,7 @@ void zygote_start(struct warden *warden, struct pool *pool)
 
 void zygote_stop(struct warden *warden, struct pool *pool)
 {
-    if (pool->zygote.state != ZYGOTE_STARTING && pool->zygote.state != ZYGOTE_SERVING)
+    if (pool->zygote.state == ZYGOTE_NONE || pool->zygote.state == ZYGOTE_GIVEN_UP)
         return;
     loop_forget(warden, &pool->zygote.watch);
     end_process(&pool->zygote);
@@ -249,7 +284,7 @@ static bool is_promised(const struct warden *warden, const struct pool *pool)
 void zygote_tick(struct warden *warden, struct pool *pool, uint64_t now_us)
 {
     struct zygote *zygote = &pool->zygote;
-    if (zygote->state == ZYGOTE_STARTING && now_us > zygote->patience_us)
+    if ((zygote->state == ZYGOTE_STARTING || zygote->state == ZYGOTE_PROVING) && now_us > zygote->patience_us)
         lose(warden, pool, "start it", ETIMEDOUT);
     if (zygote->state == ZYGOTE_SERVING && now_us - zygote->checked_us > SECOND_US && !is_promised(warden, pool)) {
         zygote->checked_us = now_us;
