@@ -113,7 +113,7 @@ static void send_ending(struct warden *warden, struct cell *cell)
  * what else runs in its cell is stopped after that. */
 static void end(struct warden *warden, struct cell *cell)
 {
-    cell->ended_us = clock_us();
+    cell->ended_us = warden->last_end_us = clock_us();
     bool leaves = cell->ending.cause == ENDING_SELF && cell->program.fd >= 0;
     if (!leaves)
         kill_processes(cell);

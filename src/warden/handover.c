@@ -136,7 +136,6 @@ void handover_slot(struct warden *warden, struct cell *cell)
     uint32_t detail = 0;
     cell->warmth = WARMTH_SLOT;
     cell->phase = PHASE_STARTING;
-    warden->last_handover_us = clock_us();
     if (cell->plan.value_pipe && streams_open_value(cell) < 0)
         goto failed;
     if (apply_limits(cell, false, &step) < 0)
@@ -158,7 +157,7 @@ void handover_code(struct warden *warden, struct cell *cell)
         cell_fail(warden, cell, step, 0, errno, NULL);
         return;
     }
-    uint64_t now = warden->last_handover_us = clock_us();
+    uint64_t now = clock_us();
     if (send_code(cell->talk.fd, &cell->plan) < 0) {
         cell_fail(warden, cell, STEP_HANDOVER, 0, errno, NULL);
         return;

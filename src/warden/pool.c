@@ -14,7 +14,9 @@
 #include "base/fd.h"
 
 #define SECOND_US UINT64_C(1000000)
-/* After an order the warden keeps its hands free for the next one, unless nothing is left to serve it with. */
+/* While a program is young, and shortly after one ended, the warden keeps its hands free for its end and for the next
+ * order, unless too little is left to serve that with. */
+#define YOUNG_US       20000
 #define QUIET_US      400
 #define FILLING_MAX   2
 #define TARGET_FIRST  2
@@ -312,15 +314,25 @@ static unsigned wanted(const struct pool *pool)
     return pool->target > pool->floor ? pool->target : pool->floor;
 }
 
+/* When nobody is likely to need the warden. */
+static uint64_t quiet_at(const struct warden *warden)
+{
+    uint64_t quiet = warden->last_end_us + QUIET_US;
+    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
+        if (cell->phase == PHASE_RUNNING && cell->started_us + YOUNG_US > quiet)
+            quiet = cell->started_us + YOUNG_US;
+    return quiet;
+}
+
 /* When the next cell may be made; UINT64_MAX when none is wanted. */
 static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
 {
     const struct pool_counts *counts = &pool->counts;
     if (counts->ready + counts->filling >= wanted(pool) || counts->filling >= FILLING_MAX || warden->leaving)
         return UINT64_MAX;
-    if (counts->ready == 0)
+    if (2 * counts->ready < wanted(pool))
         return pool->retry_us;
-    uint64_t quiet = warden->last_handover_us + QUIET_US;
+    uint64_t quiet = quiet_at(warden);
     return quiet > pool->retry_us ? quiet : pool->retry_us;
 }
 

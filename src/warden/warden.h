@@ -129,7 +129,7 @@ struct warden {
     struct template *templates;
     struct pool *pools;
     uint64_t pool_bytes_max;
-    uint64_t last_handover_us;
+    uint64_t last_end_us;
     uint32_t last_cell;
     bool strangers; /* children of a zygote that died before it told of them may wait to be reaped */
     int epoll;
