@@ -54,7 +54,7 @@ except KeyError:
 
 def rehearse():
     """Goes the way of a program, so that the memory it takes is there and private before anybody waits."""
-    kept = sys.argv[:], sys.orig_argv[:], sys.path[0]
+    kept = sys.argv[:], getattr(sys, "orig_argv", [])[:], sys.path[0]
     main = sys.modules["__main__"]
     entry, source, arguments = unpack(b"4 7 1 1 1 1 7 3 %d\ncodewarm.py1-01warm.py644%b" % (len(REHEARSAL), REHEARSAL))
     module, path = become(entry, arguments)
@@ -62,7 +62,9 @@ def rehearse():
     module.__dict__.clear()
     os.unlink(path)
     sys.modules["__main__"] = main
-    sys.argv[:], sys.orig_argv[:], sys.path[0] = kept
+    sys.argv[:], sys.path[0] = kept[0], kept[2]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = kept[1]
 
 
 def write(path, mode, content):
@@ -112,15 +114,26 @@ def unpack(message):
     return entry, source, arguments
 
 
-def become(entry, arguments):
-    """The module that the program runs as, and its path."""
-    path = os.path.join(os.getcwd(), entry)
-    main = sys.modules["__main__"] = ModuleType("__main__")
+def module_for(path):
+    main = ModuleType("__main__")
     main.__dict__.update(__loader__=SourceFileLoader("__main__", path), __annotations__={}, __builtins__=BUILTINS,
                          __file__=path, __cached__=None)
+    return main
+
+
+USUAL = "/work/main.py"
+usual_main = None  # made before anybody waits
+
+
+def become(entry, arguments):
+    """The module that the program runs as, and its path."""
+    usual = usual_main and entry == "main.py"
+    path = USUAL if usual else os.path.join(os.getcwd(), entry)
+    main = sys.modules["__main__"] = usual_main if usual else module_for(path)
     sys.argv[:] = [entry, *arguments]
-    sys.orig_argv[:] = [sys.orig_argv[0], entry, *arguments]
-    sys.path[0] = os.path.dirname(path)
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = [sys.orig_argv[0], entry, *arguments]
+    sys.path[0] = path.rpartition("/")[0]
     return main, path
 
 
@@ -217,6 +230,8 @@ gc.freeze()
 if zygote:
     fork_on_demand(sys.argv[3])
 LOADED = len(sys.modules)
+if os.getcwd() == "/work":
+    usual_main = module_for(USUAL)
 entry, source, arguments = unpack(receive())
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)
