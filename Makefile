@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all setup run test bench lint format install clean languages contain-list contain-mutants test-v2
+.PHONY: all setup run test bench lint format install clean languages contain-list contain-mutants test-v2 soak
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null
@@ -49,6 +49,11 @@ contain-mutants: all
 test-v2: all
 	@tools/setup qemu
 	@tests/v2/run
+
+# RUNS of them; a table of what grows, and a failure when something does.
+soak: all
+	@tools/setup test
+	@tests/soak/run $(if $(RUNS),--runs $(RUNS))
 
 clean:
 	rm -rf build build-*

@@ -40,6 +40,12 @@ static bool is_same(const struct known_pool *a, const struct known_pool *b)
            a->value == b->value && a->optional == b->optional;
 }
 
+static int error_gone(cordon_error *err)
+{
+    error_set(err, CORDON_EGONE, "warden", "the warden has ended");
+    return error_hint(err, "it may have had too few open files to start with (ulimit -n)");
+}
+
 static int send_order(struct cordon_engine *engine, struct order *order, const int *fds, size_t count,
                       cordon_error *err)
 {
@@ -48,8 +54,7 @@ static int send_order(struct cordon_engine *engine, struct order *order, const i
         return 0;
     if (errno != EPIPE && errno != ECONNRESET)
         return error_sys(err, errno, "warden", "cannot send an order to the warden");
-    error_set(err, CORDON_EGONE, "warden", "the warden has ended");
-    return error_hint(err, "it may have had too few open files to start with (ulimit -n)");
+    return error_gone(err);
 }
 
 /* A slot runs nothing yet: the plan tells only its limits and its files. */
@@ -303,7 +308,7 @@ static int wait_for_cells(struct cordon_engine *engine, uint64_t key, unsigned c
         return error_set(err, CORDON_ESTATE, "warm", "no %u cells were ready within %d ms", count, timeout_ms);
     if (fd_receive(answer, &event, sizeof event, NULL, 0, &none) != sizeof event) {
         if (!engine_is_alive(engine))
-            return error_set(err, CORDON_EGONE, "warden", "the warden has ended");
+            return error_gone(err);
         error_sys(err, EMFILE, "warden", "the warden could not take the order");
         return error_hint(err, "raise the limit of open files (ulimit -n)");
     }

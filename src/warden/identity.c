@@ -2,6 +2,7 @@
  * pid, which no other living cell on the machine has; an ordinary user's cells all map to that user. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,13 +22,23 @@
 /* High enough to be nobody's; two ids a pid (at most 2^22) stay far below 2^31. */
 #define HOST_ID_BASE 0x70000000U
 
-bool identity_may_administer(void)
+static bool has_capability(unsigned which)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
     if (syscall(SYS_capget, &header, data) < 0)
         return false;
-    return data[0].effective & (1U << CAP_SYS_ADMIN);
+    return data[0].effective & (1U << which);
+}
+
+bool identity_may_administer(void)
+{
+    return has_capability(CAP_SYS_ADMIN);
+}
+
+bool identity_may_raise_limits(void)
+{
+    return has_capability(CAP_SYS_RESOURCE);
 }
 
 static int write_map(pid_t pid, const char *file, const char *text)
@@ -71,12 +82,31 @@ uid_t identity_slot_owner(const struct warden *warden)
     return warden->rootless ? 0 : identity_first_id(warden, warden->identities + IDENTITY_MAX);
 }
 
-/* Reads what tells whether a network namespace was used: sockets, and packets through its loopback. */
+/* Counters of the network's protocols, which a refused connection leaves behind; as one number. */
+static bool sum_counters(const struct warden *warden, uint64_t *sum)
+{
+    static const char *const files[] = {"self/net/snmp", "self/net/netstat", "self/net/snmp6"};
+    static char text[16384]; /* large, and used by one thread or its helper */
+    *sum = UINT64_C(0xcbf29ce484222325);
+    for (unsigned i = 0; i < ARRAY_LEN(files); i++) {
+        ssize_t length = fd_read_text_at(warden->proc, files[i], text, sizeof text);
+        if (length < 0 && errno == ENOENT) /* no IPv6 */
+            continue;
+        if (length < 0)
+            return false;
+        for (ssize_t n = 0; n < length; n++)
+            *sum = (*sum ^ (unsigned char)text[n]) * UINT64_C(0x100000001b3);
+    }
+    return true;
+}
+
+/* Reads what tells whether a network namespace was used: sockets, packets through its loopback, protocol counters. */
 static bool read_network(const struct warden *warden, char *text, size_t size)
 {
     char sockets[1024], devices[1024], labels[256];
+    uint64_t counters;
     if (fd_read_text_at(warden->proc, "self/net/sockstat", sockets, sizeof sockets) <= 0 ||
-        fd_read_text_at(warden->proc, "self/net/dev", devices, sizeof devices) <= 0)
+        fd_read_text_at(warden->proc, "self/net/dev", devices, sizeof devices) <= 0 || !sum_counters(warden, &counters))
         return false;
     if (fd_read_text_at(warden->proc, "self/net/ip6_flowlabel", labels, sizeof labels) < 0)
         *labels = '\0';
@@ -86,7 +116,7 @@ static bool read_network(const struct warden *warden, char *text, size_t size)
     if (!loopback || !orphans || !waiting || sscanf(sockets, "sockets: used %d", &used) != 1 ||
         sscanf(orphans, "orphan %d", &orphan) != 1 || sscanf(waiting, " tw %d", &tw) != 1)
         return false;
-    int length = snprintf(text, size, "%d %d %d %zu %.*s", used, orphan, tw, strlen(labels),
+    int length = snprintf(text, size, "%d %d %d %zu %" PRIx64 " %.*s", used, orphan, tw, strlen(labels), counters,
                           (int)strcspn(loopback, "\n"), loopback);
     return length > 0 && (size_t)length < size;
 }

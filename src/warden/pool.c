@@ -25,6 +25,8 @@
 #define CELL_AGE_US   (600 * SECOND_US)
 #define BACKOFF_US    (1 * SECOND_US)
 #define UNKNOWN_BYTES (16 << 20)
+/* At most, between its order and its end. */
+#define CELL_DESCRIPTORS 32
 #define BYTES_DEFAULT (UINT64_C(1) << 30)
 
 static const unsigned ceilings[] = {[POOL_SLOTS] = 8, [POOL_STARTED] = 8, [POOL_FORKED] = 24};
@@ -66,12 +68,15 @@ static uint64_t cell_bytes(const struct pool *pool)
     return pool->cell_bytes ? pool->cell_bytes : UNKNOWN_BYTES;
 }
 
+/* Waiting cells may hold so much memory, and half of the descriptors there are: the others are for runs. */
 static bool has_room(const struct warden *warden, const struct pool *pool)
 {
-    uint64_t held = cell_bytes(pool);
-    for (const struct pool *other = warden->pools; other; other = other->next)
+    uint64_t held = cell_bytes(pool), cells = 1;
+    for (const struct pool *other = warden->pools; other; other = other->next) {
+        cells += other->counts.ready + other->counts.filling;
         held += (other->counts.ready + other->counts.filling) * cell_bytes(other);
-    return held <= warden->pool_bytes_max;
+    }
+    return held <= warden->pool_bytes_max && cells * CELL_DESCRIPTORS <= warden->descriptors_max / 2;
 }
 
 static void make_cell(struct warden *warden, struct pool *pool)
@@ -92,12 +97,14 @@ static void hand_over(struct warden *warden, struct cell *cell)
         handover_code(warden, cell);
 }
 
-/* Raising a limit of a process that runs takes rights that an ordinary user's warden has not. */
+/* Raising a limit of a process that runs takes a right that an ordinary user's warden has not, nor that of a superuser in
+ * many a container. */
 static bool may_raise(const struct warden *warden, const struct pool *pool, const int64_t *limit)
 {
     static const enum limit of_process[] = {LIMIT_OPEN_FILES, LIMIT_FILE_BYTES, LIMIT_PROCESSES, LIMIT_CPU_MS,
                                             LIMIT_MEMORY_BYTES};
-    for (unsigned i = 0; warden->rootless && i < ARRAY_LEN(of_process); i++)
+    bool fixed = warden->rootless || !identity_may_raise_limits();
+    for (unsigned i = 0; fixed && i < ARRAY_LEN(of_process); i++)
         if (limit[of_process[i]] > pool->plan.limit[of_process[i]])
             return false;
     return true;
@@ -205,7 +212,9 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
     memcpy(pool->name, order->name, sizeof pool->name - 1);
     pool->plan_fd = fds[0];
     pool->zygote_plan_fd = fd_count == 2 ? fds[1] : -1;
-    pool->zygote.watch.fd = pool->zygote.noise = pool->warm_socket = -1;
+    pool->zygote.watch.fd = pool->zygote.noise = -1;
+    for (unsigned i = 0; i < WAITERS_MAX; i++)
+        pool->waiters[i].socket = -1;
     pool->target = TARGET_FIRST;
     pool->used_us = clock_us();
     pool->shrink_us = pool->used_us + SHRINK_US;
@@ -214,25 +223,30 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
     warden->pool_bytes_max = order->memory_bytes ? order->memory_bytes : BYTES_DEFAULT;
 }
 
-static void answer_warm(struct pool *pool, unsigned ready)
+static void answer_warm(const struct pool *pool, struct pool_waiter *waiter, unsigned ready)
 {
     struct event_warm event = {.type = EVENT_WARM, .ready = ready};
     snprintf(event.text, sizeof event.text, "%s", pool->text);
-    fd_send(pool->warm_socket, &event, sizeof event, NULL, 0);
-    cleanup_close(&pool->warm_socket);
-    pool->warm_socket = -1;
+    fd_send(waiter->socket, &event, sizeof event, NULL, 0);
+    cleanup_close(&waiter->socket);
+    waiter->socket = -1;
 }
 
 void pool_warm(struct warden *warden, const struct order *order, int socket)
 {
     struct pool *pool = find(warden, order->pool);
-    if (!pool || pool->warm_socket >= 0) {
+    struct pool_waiter *waiter = pool ? pool->waiters : NULL;
+    while (waiter && waiter < pool->waiters + WAITERS_MAX && waiter->socket >= 0)
+        waiter++;
+    if (!waiter || waiter == pool->waiters + WAITERS_MAX) {
         close(socket);
         return;
     }
-    pool->floor = order->count < ceilings[pool->kind] ? order->count : ceilings[pool->kind];
+    unsigned most = ceilings[pool->kind];
+    *waiter = (struct pool_waiter){socket, order->count < most ? order->count : most};
+    if (pool->floor < waiter->count)
+        pool->floor = waiter->count;
     pool->used_us = clock_us();
-    pool->warm_socket = socket;
 }
 
 /* From the kernel's account of a process that runs no user code. */
@@ -351,8 +365,10 @@ void pool_tick(struct warden *warden, uint64_t now_us)
         if (fill_at(warden, pool) <= now_us && has_room(warden, pool))
             make_cell(warden, pool);
         unsigned ready = pool->counts.ready;
-        if (pool->warm_socket >= 0 && (ready >= pool->floor || pool->failed > 3 * (pool->served + 1)))
-            answer_warm(pool, ready);
+        bool hopeless = pool->failed > 3 * (pool->served + 1) || (!pool->counts.filling && !has_room(warden, pool));
+        for (struct pool_waiter *waiter = pool->waiters; waiter < pool->waiters + WAITERS_MAX; waiter++)
+            if (waiter->socket >= 0 && (ready >= waiter->count || hopeless))
+                answer_warm(pool, waiter, ready);
     }
     count(warden);
 }
@@ -370,6 +386,9 @@ uint64_t pool_next_tick(const struct warden *warden)
         bool starts = pool->zygote.state == ZYGOTE_STARTING || pool->zygote.state == ZYGOTE_PROVING;
         if (starts && pool->zygote.patience_us < next)
             next = pool->zygote.patience_us;
+        if (pool->kind == POOL_FORKED && pool->zygote.state == ZYGOTE_NONE && (pool->target || pool->floor) &&
+            pool->retry_us < next)
+            next = pool->retry_us;
     }
     return next;
 }
@@ -378,8 +397,10 @@ void pool_close_all(struct warden *warden)
 {
     for (struct pool *pool = warden->pools; pool; pool = pool->next) {
         pool->target = pool->floor = 0;
-        cleanup_close(&pool->warm_socket);
-        pool->warm_socket = -1;
+        for (unsigned i = 0; i < WAITERS_MAX; i++) {
+            cleanup_close(&pool->waiters[i].socket);
+            pool->waiters[i].socket = -1;
+        }
         zygote_stop(warden, pool);
     }
 }

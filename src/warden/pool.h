@@ -26,6 +26,8 @@ struct pool_counts {
     struct cell *oldest_ready, *oldest_filling;
 };
 
+#define WAITERS_MAX 16
+
 struct pool {
     struct pool *next;
     struct pool_counts counts; /* of cells without an order, when last counted */
@@ -44,7 +46,10 @@ struct pool {
     uint64_t retry_us;   /* after a failure */
     uint64_t cell_bytes; /* of one waiting cell, as last seen */
     char text[200];      /* the last failure */
-    int warm_socket;     /* somebody waits for `floor` cells */
+    struct pool_waiter {
+        int socket; /* -1: free */
+        unsigned count;
+    } waiters[WAITERS_MAX]; /* who waits for so many cells */
     uint64_t warm_until_us;
 };
 

@@ -55,13 +55,14 @@ static void on_engine(struct warden *warden, struct cell *cell, uint32_t events)
     cell_end_all(warden);
 }
 
-static void raise_descriptor_limit(void)
+static uint64_t raise_descriptor_limit(void)
 {
-    struct rlimit limit;
+    struct rlimit limit = {0};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+    return limit.rlim_cur;
 }
 
 /* Programs inherit what is ignored and what is blocked. Raw calls, for the C library keeps two signals to itself, and
@@ -91,7 +92,7 @@ static int set_up(struct warden *warden)
     reset_signals();
     reset_scheduling();
     umask(077);
-    raise_descriptor_limit();
+    warden->descriptors_max = raise_descriptor_limit();
     prctl(PR_SET_NAME, "cordon-warden");
     fcntl(WARDEN_SOCKET, F_SETFD, FD_CLOEXEC);
     cpu_set_t processors;

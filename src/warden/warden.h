@@ -130,6 +130,7 @@ struct warden {
     struct pool *pools;
     uint64_t pool_bytes_max;
     uint64_t last_end_us;
+    uint64_t descriptors_max;
     uint32_t last_cell;
     bool strangers; /* children of a zygote that died before it told of them may wait to be reaped */
     int epoll;
@@ -249,6 +250,8 @@ enum control spawn_find_refused(uint32_t namespaces, int *error);
 
 /* identity.c */
 bool identity_may_administer(void); /* CAP_SYS_ADMIN in this user namespace */
+/* CAP_SYS_RESOURCE, which containers often leave out: limits of a running process can then only go down. */
+bool identity_may_raise_limits(void);
 /* Sets the cell's host uid; the first of its two ids. */
 unsigned identity_ids(struct warden *warden, struct cell *cell);
 int identity_write_maps(struct warden *warden, struct cell *cell);

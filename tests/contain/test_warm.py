@@ -1,0 +1,207 @@
+"""Waiting cells: many runs on one engine, and nothing of one in another.
+
+A cell that waits was made, and its interpreter started or forked, before the run that it serves was known. So what a run
+could find of an earlier one, or share with one beside it, is looked for from inside: in memory, files, networks, ids.
+"""
+import os
+import re
+import secrets
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from engine import OPTIONAL, PROGRAM, ROOT, Engine  # noqa: E402
+from warm_programs import (  # noqa: E402
+    ATTACK_BESIDE, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, RANDOM, REFUSED,
+    USED_BEFORE, installed)
+
+LATER = 70  # more runs than there are recycled identities
+MARK = re.compile("MARK[0-9a-f]{60}")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    if not os.access(PROGRAM, os.X_OK):
+        pytest.skip(f"{PROGRAM} was not built")
+    with Engine() as engine:
+        engine.run_warm("python", "print()")
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """One run at a time keeps the pools small, so that networks are used again soon."""
+    with Engine(threads=1) as engine:
+        engine.run_warm("python", "print()")
+        yield engine
+
+
+def waits(language):
+    """Whether interpreters of the language wait for their programs."""
+    return "\nwarm:" in (ROOT / "languages" / f"{language}.yaml").read_text()
+
+
+def new_mark():
+    return "MARK" + secrets.token_hex(30)
+
+
+def need(language):
+    if not installed(language):
+        pytest.skip(f"{language} is not installed")
+
+
+# Randomness
+
+
+@pytest.mark.parametrize("language", RANDOM)
+def test_no_random_number_comes_twice(engine, language):
+    need(language)
+    results = engine.many(40 if waits(language) else 6, language, RANDOM[language]) + engine.many(4, language, RANDOM[language], warm=False)
+    assert {result["status"] for result in results} == {"ok"}, [result for result in results if result["status"] != "ok"][0]
+    rows = [dict(line.split(" ", 1) for line in result["stdout"].splitlines()) for result in results]
+    assert len(rows[0]) > 1
+    for source in rows[0]:
+        values = [row[source] for row in rows]
+        assert len(set(values)) == len(values), f"{source}: {sorted(values)}"
+    if waits(language):
+        assert sum(result["enforced"]["warm"] for result in results) > 20
+
+
+# Leftovers
+
+
+def look_for_marks(result):
+    assert result["status"] == "ok", result
+    assert not MARK.search(result["stdout"]), result["stdout"]
+    assert "looked" in result["stdout"], result
+
+
+@pytest.mark.parametrize("language", PLANT)
+def test_nothing_of_a_run_is_in_the_next(engine, language):
+    """A mark that came as code, argument, variable and input, and went into files and shared memory."""
+    need(language)
+    mark = new_mark()
+    done = engine.run(language, PLANT[language].replace("@MARK@", mark), args=[mark, "in " + mark], env={"LEFT": mark},
+                      stdin=mark * 100)
+    assert done["status"] == "ok" and done["stdout"].count("planted") == 1, done
+    for result in engine.many(30 if waits(language) else 4, language, MEMORY[language]) + engine.many(30, "python", LOOK):
+        look_for_marks(result)
+
+
+def test_the_look_finds_what_is_there(engine):
+    """The same search with a mark in reach: it proves nothing unless it would find one."""
+    mark = new_mark()
+    for how in ({"args": [mark]}, {"env": {"LEFT": mark}}, {"stdin": mark}):
+        code = "import sys; kept = sys.stdin.read()\n" + LOOK
+        assert mark in engine.run("python", code, **how)["stdout"], how
+    for language in MEMORY:
+        if installed(language):
+            assert mark in engine.run(language, MEMORY[language], args=[mark])["stdout"], language
+
+
+def cookies(engine, count):
+    results = engine.many(count, "python", COOKIE)
+    assert {result["status"] for result in results} == {"ok"}
+    return [int(result["stdout"]) for result in results]
+
+
+def test_clean_networks_are_used_again(alone):
+    """Otherwise the tests after this one would prove nothing."""
+    seen = cookies(alone, LATER)
+    assert len(set(seen)) < len(seen) / 2, seen
+
+
+@pytest.mark.parametrize("what", PLANT_NETWORK)
+def test_what_was_left_in_a_network_is_seen_by_nobody(alone, what):
+    done = alone.run("python", COOKIE + PLANT_NETWORK[what])
+    assert done["status"] == "ok" and "planted" in done["stdout"], done
+    dirty = int(done["stdout"].split()[0])
+    results = alone.many(LATER, "python", COOKIE + USED_BEFORE)
+    for result in results:
+        assert result["status"] == "ok" and "clean" in result["stdout"], result
+        assert int(result["stdout"].split()[0]) != dirty, f"the network of a run that left {what} was used again"
+
+
+def test_a_hidden_listener_is_found_by_nobody(engine):
+    """Nothing but messages on their way to themselves holds it: the kernel may need a while to see that it is gone."""
+    numbers = []
+    for _ in range(10):
+        numbers.append(engine.start("python", PLANT_HIDDEN))
+        numbers += [engine.start("python", COOKIE + USED_BEFORE) for _ in range(8)]
+    for number in numbers:
+        result = engine.finish(number)
+        assert result["status"] == "ok" and re.search("clean|planted", result["stdout"]), result
+
+
+def test_networks_tell_nothing_of_their_past(alone):
+    """Whatever /proc/net counts is the same in a network that is new and in one whose run met with refusals."""
+    def count():
+        results = alone.many(LATER, "python", COOKIE + NETWORK_FILES)
+        return {result["stdout"].split("\n", 1)[1] for result in results}, [int(result["stdout"].split()[0]) for result in results]
+
+    new, _ = count()
+    alone.many(LATER, "python", REFUSED)
+    later, seen = count()
+    assert later == new, "\n".join(line for text in later ^ new for line in text.splitlines() if line not in next(iter(new)))
+    assert len(set(seen)) < len(seen), "no network was used again"
+
+
+# Runs beside each other
+
+
+def test_no_two_runs_share_an_identity(engine):
+    results = engine.many(40, "python", IDENTITY)
+    spans = []
+    for result in results:
+        assert result["status"] == "ok", result
+        begin, end, namespace, outer = result["stdout"].split()
+        spans.append((float(begin), float(end), namespace, outer))
+    beside = 0
+    for number, (begin, end, namespace, outer) in enumerate(spans):
+        for other_begin, other_end, other_namespace, other_outer in spans[:number]:
+            if begin < other_end and other_begin < end:
+                beside += 1
+                assert namespace != other_namespace, "two runs at once in one user namespace"
+                assert outer != other_outer or os.getuid() != 0, "two runs at once with one id on the host"
+    assert beside > 20
+
+
+@pytest.mark.parametrize("language", DESCRIPTORS)
+def test_descriptors_are_those_of_a_fresh_start(engine, language):
+    need(language)
+    fresh = engine.out(language, DESCRIPTORS[language], warm=False).splitlines()
+    run = engine.run_warm if waits(language) else engine.run
+    for _ in range(3):
+        result = run(language, DESCRIPTORS[language])
+        # PHP keeps the text it was started with open, as it does with any script.
+        kinds = [kind for kind in result["stdout"].splitlines() if not kind.startswith("/tmp/.warm")]
+        assert sorted(kinds) == sorted(fresh), result
+        assert not [kind for kind in kinds if "seccomp" in kind or "socket" in kind or kind.startswith("/proc")]
+        assert len([kind for kind in kinds if kind == "pipe"]) >= 3, kinds
+
+
+def test_nothing_beside_the_program_can_be_reached(engine):
+    """Init and zygote, with every call that might get at them; a forged word to the warden; then an ordinary end."""
+    result = engine.run_warm("python", ATTACK_BESIDE)
+    assert "PWNED" not in result["stdout"] and "held" in result["stdout"], result
+    assert (result["status"], result["exit_code"]) == ("nonzero_exit", 7), result
+
+
+@pytest.mark.parametrize("code,status", [
+    ("import os\nwhile True:\n    try:\n        if os.fork() == 0: import time; time.sleep(60)\n    except OSError: os._exit(3)", "process_limit"),
+    ("a = []\nwhile True: a.append(bytearray(1 << 24))", "memory_limit"),
+    ("import os, time\nfor _ in range(20):\n    if os.fork() == 0:\n        os.setsid(); time.sleep(60)\nos._exit(0)", "ok"),
+    ("import os\nos.kill(os.getpid(), 9)", "signaled"),
+    ("import os\nfor fd in range(3, 1024):\n    try: os.write(fd, b'r' * 64)\n    except OSError: pass\nos._exit(5)", "nonzero_exit"),
+    ("import os\nfor fd in range(1024):\n    try: os.close(fd)\n    except OSError: pass\nos._exit(0)", "ok"),
+], ids=["processes", "memory", "daemons", "kill", "forge", "close"])
+def test_a_hostile_end_spoils_nothing(engine, code, status):
+    limits = {"memory_bytes": 512 << 20, "processes": 60}
+    if OPTIONAL and status == "process_limit":
+        status = "nonzero_exit"  # only a control group tells
+    assert engine.run_warm("python", code, limits=limits)["status"] == status
+    for result in engine.many(8, "python", "print('well')"):
+        assert (result["status"], result["stdout"]) == ("ok", "well\n")
+    assert engine.run_warm("python", "print()")["status"] == "ok"
