@@ -7,6 +7,7 @@ import atexit
 import gc
 import os
 import sys
+from _io import _IOBase as IOBase
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
@@ -148,17 +149,20 @@ def exit_status(code):
     return 1
 
 
+def flush_one(stream):
+    try:
+        if stream is not None and not stream.closed:
+            stream.flush()
+    except AttributeError:
+        pass
+    except BaseException:
+        return False
+    return True
+
+
 def flush():
-    done = True
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except AttributeError:
-            pass
-        except BaseException:
-            done = False
-    return done
+    done = flush_one(sys.stdout)
+    return flush_one(sys.stderr) and done
 
 
 def show(error):
@@ -193,8 +197,9 @@ def run(main, path, source):
     return 0, False
 
 
-def finish(main, path, status, interrupted, loaded):
+def finish(path, status, interrupted, loaded):
     """The end of an interpreter, but for what only frees memory."""
+    global main, usual_main
     if "threading" in sys.modules:
         try:
             sys.modules["threading"]._shutdown()
@@ -203,13 +208,17 @@ def finish(main, path, status, interrupted, loaded):
     atexit._run_exitfuncs()
     done = flush()
     sys.last_type = sys.last_value = sys.last_traceback = None
-    folder = os.path.dirname(path)
+    for value in list(main.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
+        if isinstance(value, IOBase):
+            flush_one(value)
+    folder, kept = os.path.dirname(path), []
     while len(sys.modules) > loaded:  # those that the program loaded came last
         module = sys.modules.popitem()[1]
-        if (getattr(module, "__file__", None) or "").startswith(folder):
-            module.__dict__.clear()
-    main.__dict__.clear()
-    gc.collect()
+        if not (getattr(module, "__file__", None) or "").startswith(folder):
+            kept.append(module)
+    main = usual_main = module = None
+    sys.modules.pop("__main__", None)
+    gc.collect()  # nothing holds the program's modules any more: its objects are finalized
     done = flush() and done
     if interrupted:
         import _signal
@@ -236,6 +245,6 @@ entry, source, arguments = unpack(receive())
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)
 try:
-    finish(main, path, status, interrupted, LOADED)
+    finish(path, status, interrupted, LOADED)
 finally:
     os._exit(status)

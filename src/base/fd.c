@@ -41,6 +41,7 @@ ssize_t fd_read_all(int fd, void *bytes, size_t size)
 }
 
 #define PIECE 1024
+#define PAGE  4096
 
 ssize_t fd_read_text_at(int dir_fd, const char *path, char *text, size_t size)
 {
@@ -49,7 +50,7 @@ ssize_t fd_read_text_at(int dir_fd, const char *path, char *text, size_t size)
         return -1;
     /* Kernel files give what fits into a page at once: only a longer text is worth asking for more. */
     ssize_t n = read(fd, text, size - 1);
-    if (n >= PIECE && (size_t)n < size - 1) {
+    if (n > 0 && (n >= PIECE || size > PAGE) && (size_t)n < size - 1) {
         ssize_t more = fd_read_all(fd, text + n, size - 1 - (size_t)n);
         n = more < 0 ? -1 : n + more;
     } else if (n < 0 && errno == EINTR)

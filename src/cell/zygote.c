@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,6 +35,7 @@ _Noreturn void cell_zygote_main(const struct zygote_setup *setup)
         report_fail(socket, STEP_STDIO, 0);
     identity_new_keyring();
     setsid();
+    personality(PER_LINUX);
     if (setns(setup->template, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
         report_fail(socket, STEP_ENTER, 0);
     if (root_for_zygote(plan->limit, &step) < 0)

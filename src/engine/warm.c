@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "warden/protocol.h"
 
+#define POOLS_MAX   64
 #define ZYGOTE_FILE "cordon_zygote.so"
 
 /* A pool's number is its place in the list of those known. */
@@ -29,7 +30,7 @@ struct known_pool {
     uint64_t key;
     const struct manifest *manifest;
     const struct manifest_tier *tier; /* NULL: slots */
-    int64_t memory, cpus;             /* what a started interpreter was told */
+    int64_t memory, cpus;             /* what a started interpreter was told; 0: nothing */
     bool value;
     uint32_t optional;
 };
@@ -57,11 +58,23 @@ static int send_order(struct cordon_engine *engine, struct order *order, const i
     return error_gone(err);
 }
 
+/* A pool serves everybody, so what the request that came first was limited to is not its measure: the default profile is,
+ * but for what the interpreter's command line tells. */
+static int pool_limits(const struct known_pool *pool, struct limits *limits, cordon_error *err)
+{
+    *limits = (struct limits){0};
+    if (pool->memory)
+        limits->value[LIMIT_MEMORY_BYTES] = pool->memory;
+    if (pool->cpus)
+        limits->value[LIMIT_CPUS] = pool->cpus;
+    return limits_complete(limits, NULL, err);
+}
+
 /* A slot runs nothing yet: the plan tells only its limits and its files. */
-static int write_slot_plan(const struct prepared_step *step, int *fd, cordon_error *err)
+static int write_slot_plan(const struct prepared_step *step, const struct limits *limits, int *fd, cordon_error *err)
 {
     char *nothing[] = {(char *)"slot", NULL};
-    struct plan_source plan = {.limits = step->plan.limits,
+    struct plan_source plan = {.limits = limits,
                                .optional = step->plan.optional,
                                .argv = nothing,
                                .candidates = nothing,
@@ -70,9 +83,9 @@ static int write_slot_plan(const struct prepared_step *step, int *fd, cordon_err
 }
 
 static int write_waiting_plan(const struct known_pool *pool, const struct prepared_step *step,
-                              const struct command *command, int *fd, cordon_error *err)
+                              const struct limits *limits, const struct command *command, int *fd, cordon_error *err)
 {
-    struct plan_source plan = {.limits = step->plan.limits,
+    struct plan_source plan = {.limits = limits,
                                .optional = step->plan.optional,
                                .argv = command->argv,
                                .envp = command->envp,
@@ -97,6 +110,7 @@ static int write_zygote_plan(const struct cordon_engine *engine, const struct kn
                              const struct prepared_step *step, const struct command_input *input, int *fd,
                              cordon_error *err)
 {
+    const struct limits *limits = input->limits;
     auto_close int library = open(engine->zygote_path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     struct command command = {0};
@@ -104,7 +118,7 @@ static int write_zygote_plan(const struct cordon_engine *engine, const struct kn
         return error_sys(err, errno, "zygote", "cannot read %s", engine->zygote_path);
     int code = command_build_zygote(pool->manifest, pool->tier, input, "/work/" ZYGOTE_FILE, &command, err);
     struct plan_file file = {.path = ZYGOTE_FILE, .length = (size_t)st.st_size, .mode = 0755};
-    struct plan_source plan = {.limits = step->plan.limits,
+    struct plan_source plan = {.limits = limits,
                                .argv = command.argv,
                                .envp = command.envp,
                                .candidates = command.candidates,
@@ -119,24 +133,29 @@ static int write_zygote_plan(const struct cordon_engine *engine, const struct kn
 }
 
 static int define_pool(struct cordon_engine *engine, const struct known_pool *pool, const struct prepared_step *step,
-                       const struct command_input *input, cordon_error *err)
+                       cordon_error *err)
 {
     auto_close int plan = -1, zygote = -1;
+    struct limits limits;
+    const struct command_input input = {.entry = "", .limits = &limits};
+    int code = pool_limits(pool, &limits, err);
+    if (code < 0)
+        return code;
     struct order order = {
         .type = ORDER_POOL, .pool = pool->key, .kind = POOL_SLOTS, .memory_bytes = engine->warm_bytes};
     snprintf(order.name, sizeof order.name, "%s%s%s", pool->manifest->id, pool->tier ? "/" : "",
              pool->tier ? pool->tier->name : "");
     if (!pool->tier) {
-        int code = write_slot_plan(step, &plan, err);
+        code = write_slot_plan(step, &limits, &plan, err);
         return code < 0 ? code : send_order(engine, &order, &plan, 1, err);
     }
     struct command command = {0};
-    int code = command_build_warm(pool->manifest, pool->tier, input, &command, err);
+    code = command_build_warm(pool->manifest, pool->tier, &input, &command, err);
     if (code == 0)
-        code = write_waiting_plan(pool, step, &command, &plan, err);
+        code = write_waiting_plan(pool, step, &limits, &command, &plan, err);
     order.kind = pool->manifest->warm->zygote_count && engine->zygote_path ? POOL_FORKED : POOL_STARTED;
     if (code == 0 && order.kind == POOL_FORKED)
-        code = write_zygote_plan(engine, pool, step, input, &zygote, err);
+        code = write_zygote_plan(engine, pool, step, &input, &zygote, err);
     command_free(&command);
     if (code < 0)
         return code;
@@ -146,7 +165,7 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
 
 /* The key of the pool, which is made known if it is not. */
 static int pool_key(struct cordon_engine *engine, const struct known_pool *wanted, const struct prepared_step *step,
-                    const struct command_input *input, uint64_t *key, cordon_error *err)
+                    uint64_t *key, cordon_error *err)
 {
     int code = 0;
     pthread_mutex_lock(&engine->pools_lock);
@@ -155,13 +174,15 @@ static int pool_key(struct cordon_engine *engine, const struct known_pool *wante
         pool = pool->next;
     if (pool)
         *key = pool->key;
+    else if (engine->pools && engine->pools->key >= POOLS_MAX)
+        *key = 0; /* whoever asks for ever new limits is served without */
     else if (!(pool = malloc(sizeof *pool)))
         code = error_nomem(err);
     else {
         *pool = *wanted;
         *key = pool->key = engine->pools ? engine->pools->key + 1 : 1;
         pool->next = engine->pools;
-        code = define_pool(engine, pool, step, input, err);
+        code = define_pool(engine, pool, step, err);
         if (code == 0)
             engine->pools = pool;
         else
@@ -230,9 +251,8 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     const struct manifest *manifest = prepared->manifest;
     if (!mounts_fit_slot(step))
         return 0;
-    struct command_input input = {.entry = "", .limits = step->plan.limits};
     struct known_pool wanted = {.manifest = manifest, .optional = step->plan.optional};
-    int code = pool_key(engine, &wanted, step, &input, &step->plan.slots, err);
+    int code = pool_key(engine, &wanted, step, &step->plan.slots, err);
     if (code < 0 || compile || manifest->compile || !manifest->warm ||
         needs_own_start(manifest->warm, prepared->request))
         return code;
@@ -244,10 +264,11 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     wanted.tier = tier ? tier : manifest_tier_for(manifest, source->data ? source->data : "", source->length);
     if (!wanted.tier)
         return 0;
-    wanted.memory = step->plan.limits->value[LIMIT_MEMORY_BYTES];
-    wanted.cpus = step->plan.limits->value[LIMIT_CPUS];
+    const int64_t *limit = step->plan.limits->value;
+    wanted.memory = command_tells_memory(manifest) ? limit[LIMIT_MEMORY_BYTES] : 0;
+    wanted.cpus = command_tells_cpus(manifest) ? limit[LIMIT_CPUS] : 0;
     wanted.value = step->plan.value_pipe;
-    code = pool_key(engine, &wanted, step, &input, &step->plan.pool, err);
+    code = pool_key(engine, &wanted, step, &step->plan.pool, err);
     if (code == 0 && list_handover(prepared, step) < 0)
         code = error_nomem(err);
     step->plan.handover = step->handover;

@@ -276,6 +276,32 @@ int command_build_zygote(const struct manifest *manifest, const struct manifest_
     return build_waiting(manifest, tier, input, library, command, err);
 }
 
+static bool tells(const struct manifest *manifest, const char *placeholder)
+{
+    const struct manifest_warm *warm = manifest->warm;
+    for (unsigned i = 0; i < warm->argv_count; i++)
+        if (strstr(warm->argv[i], placeholder))
+            return true;
+    for (unsigned i = 0; i < warm->env_count; i++)
+        if (strstr(warm->env[i].value, placeholder))
+            return true;
+    for (unsigned i = 0; i < manifest->run->env_count; i++)
+        if (strstr(manifest->run->env[i].value, placeholder))
+            return true;
+    return false;
+}
+
+bool command_tells_memory(const struct manifest *manifest)
+{
+    return tells(manifest, placeholders[VALUE_HEAP_MB]) || tells(manifest, placeholders[VALUE_MEMORY_MB]) ||
+           tells(manifest, placeholders[VALUE_MEMORY_BYTES]);
+}
+
+bool command_tells_cpus(const struct manifest *manifest)
+{
+    return tells(manifest, placeholders[VALUE_CPUS]);
+}
+
 static void strings_free(char **items)
 {
     for (char **item = items; item && *item; item++)

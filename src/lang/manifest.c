@@ -483,13 +483,16 @@ int manifest_bootstrap(const struct manifest *manifest, const char **text, cordo
     return rc;
 }
 
+#define TIER_TEXT_MAX 16384
+
 static bool found_in(struct manifest_tier *tier, const char *source, size_t length)
 {
     char why[80];
     pthread_mutex_lock(&late_lock);
     int wrong = compile_when(tier, why, sizeof why);
     pthread_mutex_unlock(&late_lock);
-    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)length};
+    /* The text is a stranger's, and this is not done in a cell: what decides stands near the beginning. */
+    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)(length < TIER_TEXT_MAX ? length : TIER_TEXT_MAX)};
     return !wrong && regexec(tier->regex, source, 1, &whole, REG_STARTEND) == 0;
 }
 

@@ -201,8 +201,9 @@ static void note_memory(struct cell *cell, uint64_t memory)
 static void end_count(struct warden *warden, struct cell *cell)
 {
     loop_forget(warden, &cell->count);
-    if (cell->count_pid > 0 && kill(cell->count_pid, SIGKILL) == 0)
-        waitpid(cell->count_pid, NULL, WNOHANG);
+    /* It may be held up where no signal reaches it; then it is reaped when it comes back. */
+    if (cell->count_pid > 0 && kill(cell->count_pid, SIGKILL) == 0 && waitpid(cell->count_pid, NULL, WNOHANG) == 0)
+        warden->strangers = true;
     cell->count_pid = 0;
 }
 

@@ -109,17 +109,12 @@ static void send_ending(struct warden *warden, struct cell *cell)
     cell->work_fd = -1;
 }
 
-/* The verdict stands from here; what follows is clearing away. A program that is on its way out is told of first, and
- * what else runs in its cell is stopped after that. */
+/* The verdict stands from here; what follows is clearing away. */
 static void end(struct warden *warden, struct cell *cell)
 {
     cell->ended_us = warden->last_end_us = clock_us();
-    bool leaves = cell->ending.cause == ENDING_SELF && cell->program.fd >= 0;
-    if (!leaves)
-        kill_processes(cell);
+    kill_processes(cell);
     send_ending(warden, cell);
-    if (leaves)
-        kill_processes(cell);
     cell->phase = PHASE_ENDED;
     cell->retry_us = cell->ended_us;
     scout_forget(warden, cell);
@@ -157,6 +152,7 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     if (syscall(SYS_waitid, P_PIDFD, cell->program.fd, &info, WEXITED | __WALL, &rusage) < 0)
         return;
     loop_forget(warden, &cell->program);
+    cell->program_reaped = true;
     hurry(cell);
     cell->rusage_user_us = (uint64_t)rusage.ru_utime.tv_sec * 1000000 + (uint64_t)rusage.ru_utime.tv_usec;
     cell->rusage_system_us = (uint64_t)rusage.ru_stime.tv_sec * 1000000 + (uint64_t)rusage.ru_stime.tv_usec;
@@ -210,6 +206,7 @@ static void on_init_exit(struct warden *warden, struct cell *cell, uint32_t even
     if (cell->phase < PHASE_RUNNING && cell->init_talk.fd >= 0)
         on_init_talk(warden, cell, EPOLLIN);
     loop_forget(warden, &cell->init);
+    cell->init_reaped = true;
     hurry(cell);
     if (cell->phase < PHASE_RUNNING)
         cell_fail(warden, cell, STEP_CLONE, 0, ECHILD, "the cell's init ended early");
@@ -418,9 +415,20 @@ void cell_collect(struct warden *warden)
 
 /* After the end: both processes reaped, then the groups removed. A group may stay busy for a moment after its last
  * process was reaped. */
+/* A process that could not be watched is still a child: killed by its pid, which is its own until it is reaped. */
+static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
+{
+    if (*reaped || pid <= 0 || watch->fd >= 0)
+        return;
+    kill(pid, SIGKILL);
+    *reaped = waitpid(pid, NULL, WNOHANG | __WALL) != 0;
+}
+
 static void clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
-    if (cell->program.fd >= 0 || cell->init.fd >= 0) {
+    reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
+    reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
+    if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
         cell->retry_us = now_us + 100 * RETRY_US; /* the pidfds wake the loop; this is for a lost kill */
         kill_processes(cell);
         return;
@@ -449,6 +457,12 @@ static void check_cpu(struct warden *warden, struct cell *cell, uint64_t now_us)
         cell->next_check_us = now_us + (soonest < 1000 ? 1000 : soonest);
 }
 
+/* Not waiting yet; nor, with an order, for a zygote that does not come. */
+static bool is_in_the_making(const struct cell *cell)
+{
+    return cell->phase == PHASE_MAKING || cell->phase == PHASE_WARMING || (cell->phase == PHASE_SLOT && cell->ordered);
+}
+
 void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     if (cell->phase == PHASE_ENDED) {
@@ -457,7 +471,7 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
         return;
     }
     if (cell->phase != PHASE_RUNNING) {
-        if ((cell->phase == PHASE_MAKING || cell->phase == PHASE_WARMING) && now_us >= cell->patience_us)
+        if (is_in_the_making(cell) && now_us >= cell->patience_us)
             cell_fail(warden, cell, STEP_HANDOVER, 0, ETIMEDOUT, "get a cell ready");
         return;
     }
@@ -481,7 +495,7 @@ uint64_t cell_next_tick(const struct cell *cell)
 {
     if (cell->phase == PHASE_ENDED)
         return cell->retry_us;
-    if (cell->phase == PHASE_MAKING || cell->phase == PHASE_WARMING)
+    if (is_in_the_making(cell))
         return cell->patience_us;
     if (cell->phase != PHASE_RUNNING)
         return UINT64_MAX;

@@ -101,10 +101,10 @@ static int set_memory(int dir, const int64_t *limit)
 
 static int set_cpu(int dir, int64_t milli_cpus)
 {
-    if (milli_cpus == LIMIT_UNLIMITED || MUTANT(CPU))
+    if (MUTANT(CPU))
         return 0;
-    /* A new group's period is 100 ms. */
-    return cgroup_write_number(dir, "cpu.cfs_quota_us", 100 * milli_cpus);
+    /* A new group's period is 100 ms; it may have been made with another quota than the request's. */
+    return cgroup_write_number(dir, "cpu.cfs_quota_us", milli_cpus == LIMIT_UNLIMITED ? -1 : 100 * milli_cpus);
 }
 
 /* The eventfd wakes when the group meets its limit and the kernel is about to kill in it. */

@@ -136,8 +136,10 @@ int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit)
     }
     if (!MUTANT(PROCESSES) && cgroup_write_number(dir, "pids.max", limit[LIMIT_PROCESSES] + 1) < 0)
         return -1;
-    if (limit[LIMIT_CPUS] == LIMIT_UNLIMITED || MUTANT(CPU))
+    if (MUTANT(CPU))
         return 0;
+    if (limit[LIMIT_CPUS] == LIMIT_UNLIMITED)
+        return fd_write_text_at(dir, "cpu.max", "max");
     char text[48];
     snprintf(text, sizeof text, "%lld 100000", (long long)(limit[LIMIT_CPUS] * 100));
     return fd_write_text_at(dir, "cpu.max", text);

@@ -206,7 +206,6 @@ void handover_slot(struct warden *warden, struct cell *cell)
     enum cell_step step = STEP_STDIO;
     uint32_t detail = 0;
     cell->warmth = WARMTH_SLOT;
-    cell->phase = PHASE_STARTING;
     if (cell->plan.value_pipe && streams_open_value(cell) < 0)
         goto failed;
     if (apply_limits(warden, cell, false, &step) < 0)
@@ -215,8 +214,10 @@ void handover_slot(struct warden *warden, struct cell *cell)
     if (mount_sources_idmap(warden, cell, &detail) < 0)
         goto failed;
     step = STEP_HANDOVER;
-    if (handover_plan(cell, cell->plan_fd, &cell->plan, false) == 0)
+    if (handover_plan(cell, cell->plan_fd, &cell->plan, false) == 0) {
+        cell->phase = PHASE_STARTING; /* from here on a failure is the request's own */
         return;
+    }
 failed:
     cell_fail(warden, cell, step, detail, errno, NULL);
 }

@@ -70,6 +70,8 @@ bool identity_has_ids(void)
 /* Ids of recycled identities: so many for each warden's pid, the last of them owns the slots. They follow the range of
  * pid-derived ids, and 2^22 pids stay below 2^31. */
 #define IDENTITY_ID_BASE 0x71000000U
+/* Where a container has but 16 bits of ids: beyond those that cells get. */
+#define FEW_IDS_OWNER     60001U
 #define IDS_PER_WARDEN   (2U * IDENTITY_MAX + 2)
 
 static unsigned identity_first_id(const struct warden *warden, const struct identity *identity)
@@ -79,7 +81,10 @@ static unsigned identity_first_id(const struct warden *warden, const struct iden
 
 uid_t identity_slot_owner(const struct warden *warden)
 {
-    return warden->rootless ? 0 : identity_first_id(warden, warden->identities + IDENTITY_MAX);
+    if (warden->rootless)
+        return 0;
+    uid_t owner = identity_first_id(warden, warden->identities + IDENTITY_MAX);
+    return id_exists(owner) ? owner : FEW_IDS_OWNER;
 }
 
 /* Counters of the network's protocols, which a refused connection leaves behind; as one number. */
@@ -110,13 +115,12 @@ static bool read_network(const struct warden *warden, char *text, size_t size)
         return false;
     if (fd_read_text_at(warden->proc, "self/net/ip6_flowlabel", labels, sizeof labels) < 0)
         *labels = '\0';
-    const char *loopback = strstr(devices, "lo:"), *orphans = strstr(sockets, "orphan"),
-               *waiting = strstr(sockets, " tw ");
-    int used = -1, orphan = -1, tw = -1;
-    if (!loopback || !orphans || !waiting || sscanf(sockets, "sockets: used %d", &used) != 1 ||
-        sscanf(orphans, "orphan %d", &orphan) != 1 || sscanf(waiting, " tw %d", &tw) != 1)
+    const char *loopback = strstr(devices, "lo:"), *tcp = strstr(sockets, "TCP: inuse"), *waiting = strstr(sockets, " tw ");
+    int used = -1, inuse = -1, tw = -1; /* the other numbers there are the whole machine's */
+    if (!loopback || !tcp || !waiting || sscanf(sockets, "sockets: used %d", &used) != 1 ||
+        sscanf(tcp, "TCP: inuse %d", &inuse) != 1 || sscanf(waiting, " tw %d", &tw) != 1)
         return false;
-    int length = snprintf(text, size, "%d %d %d %zu %" PRIx64 " %.*s", used, orphan, tw, strlen(labels), counters,
+    int length = snprintf(text, size, "%d %d %d %zu %" PRIx64 " %.*s", used, inuse, tw, strlen(labels), counters,
                           (int)strcspn(loopback, "\n"), loopback);
     return length > 0 && (size_t)length < size;
 }
@@ -131,7 +135,7 @@ struct identity *identity_take(struct warden *warden)
 {
     struct identity *unmade = NULL;
     /* Where ids are few, or given by pid alone, nothing is kept. */
-    if (!warden->rootless && !id_exists(identity_slot_owner(warden)))
+    if (!warden->rootless && identity_slot_owner(warden) == FEW_IDS_OWNER)
         return NULL;
     for (unsigned i = 0; i < IDENTITY_MAX; i++) {
         struct identity *identity = &warden->identities[i];

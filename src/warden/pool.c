@@ -24,6 +24,8 @@
 #define SHRINK_US     (10 * SECOND_US)
 #define CELL_AGE_US   (600 * SECOND_US)
 #define BACKOFF_US    (1 * SECOND_US)
+/* Then an order is served by a cold cell instead. */
+#define ORDER_PATIENCE_US (3 * SECOND_US)
 #define UNKNOWN_BYTES (16 << 20)
 /* At most, between its order and its end. */
 #define CELL_DESCRIPTORS 32
@@ -123,7 +125,9 @@ static void want_more(struct pool *pool)
 static bool serve_from(struct warden *warden, struct pool *pool, struct cell *order)
 {
     count(warden);
-    struct cell *ready = pool->counts.oldest_ready, *cell = ready ? ready : pool->counts.oldest_filling;
+    /* A cell in the making is as good as ready only when what makes it works. */
+    bool soon = pool->kind != POOL_FORKED || pool->zygote.state == ZYGOTE_SERVING;
+    struct cell *ready = pool->counts.oldest_ready, *cell = ready ? ready : soon ? pool->counts.oldest_filling : NULL;
     pool->used_us = clock_us();
     if (!ready)
         want_more(pool);
@@ -132,6 +136,9 @@ static bool serve_from(struct warden *warden, struct pool *pool, struct cell *or
     order_move(warden, order, cell);
     order->phase = PHASE_ENDED;
     order->gone = true;
+    uint64_t patience = pool->used_us + ORDER_PATIENCE_US;
+    if (patience < cell->patience_us)
+        cell->patience_us = patience;
     if (ready)
         hand_over(warden, cell);
     return true;
@@ -190,7 +197,7 @@ void pool_cell_failed(struct warden *warden, struct cell *cell, const char *text
         order_cold(warden, cold);
     }
     if (cell->warmth == WARMTH_FORKED)
-        zygote_failed_child(warden, pool);
+        zygote_failed_child(warden, pool, cell->forked_talk < 0);
 }
 
 void pool_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)

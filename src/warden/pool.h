@@ -60,7 +60,7 @@ int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cel
 /* The check that a child of it ran has ended. */
 void zygote_proved(struct warden *warden, struct pool *pool, bool good);
 /* A child of it did not come to wait. */
-void zygote_failed_child(struct warden *warden, struct pool *pool);
+void zygote_failed_child(struct warden *warden, struct pool *pool, bool answered);
 /* Sees to one that grew old, has changed on disk, or does not answer. */
 void zygote_tick(struct warden *warden, struct pool *pool, uint64_t now_us);
 /* Children that a dying zygote left without a word. */

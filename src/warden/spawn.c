@@ -145,7 +145,9 @@ static bool enter_for_slot(const struct warden *warden, const struct identity *i
     /* With the rights kept: not every host lets others make user namespaces. */
     uid_t owner = identity_slot_owner(warden);
     return prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && syscall(SYS_setresgid, owner, owner, owner) == 0 &&
-           syscall(SYS_setresuid, owner, owner, owner) == 0;
+           syscall(SYS_setresuid, owner, owner, owner) == 0 &&
+           /* The memory is the warden's too, and its children must stay open to each other. */
+           prctl(PR_SET_DUMPABLE, 1) == 0;
 }
 
 struct slot_clone_context {

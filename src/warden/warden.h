@@ -80,6 +80,7 @@ struct cell {
     uint32_t namespaces;
     uint32_t controls;
     uid_t uid;
+    bool init_reaped, program_reaped;
     bool program_ready; /* restrictions are in force; exec is next */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;

@@ -19,6 +19,8 @@
 
 #define SECOND_US    UINT64_C(1000000)
 #define PATIENCE_US  (30 * SECOND_US)
+/* A fork takes a millisecond; a machine that is short of everything may take a while. */
+#define ANSWER_US   (5 * SECOND_US)
 #define AGE_US       (600 * SECOND_US)
 #define FORKS_MAX    5000
 #define FAILURES_MAX 3
@@ -156,8 +158,10 @@ void zygote_proved(struct warden *warden, struct pool *pool, bool good)
     serve_slots(warden, pool);
 }
 
-void zygote_failed_child(struct warden *warden, struct pool *pool)
+void zygote_failed_child(struct warden *warden, struct pool *pool, bool answered)
 {
+    if (!answered && pool->zygote.state == ZYGOTE_SERVING)
+        lose(warden, pool, "it does not answer", ETIMEDOUT);
     if (pool->zygote.state == ZYGOTE_SERVING && ++pool->zygote.bad_children >= FAILURES_MAX)
         lose(warden, pool, "its children do not come to wait", 0);
 }
@@ -203,6 +207,7 @@ void zygote_start(struct warden *warden, struct pool *pool)
     auto_close int noise_write = noise[1];
     zygote->noise = noise[0];
     fd_set_nonblocking(zygote->noise, true);
+    fd_set_nonblocking(ours, true); /* one that stalls must not hold up the warden */
     struct zygote_setup setup = {.socket = theirs,
                                  .noise = noise_write,
                                  .template = template_fd(template),
@@ -269,6 +274,7 @@ int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cel
         return -1;
     fds[count++] = theirs;
     cell->warmth = WARMTH_FORKED;
+    cell->patience_us = clock_us() + ANSWER_US;
     pool->zygote.forks++;
     return fd_send(pool->zygote.watch.fd, &message, sizeof message, fds, count);
 }
@@ -311,6 +317,9 @@ static bool is_known(const struct warden *warden, pid_t pid)
 void zygote_reap_strangers(struct warden *warden)
 {
     siginfo_t info = {0};
+    for (const struct pool *pool = warden->pools; pool; pool = pool->next)
+        if (is_promised(warden, pool))
+            return; /* whom it forked is not known yet */
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid > 0 &&
            !is_known(warden, info.si_pid)) {
         waitpid(info.si_pid, NULL, __WALL);
