@@ -216,7 +216,7 @@ def finish(path, status, interrupted, loaded):
         module = sys.modules.popitem()[1]
         if not (getattr(module, "__file__", None) or "").startswith(folder):
             kept.append(module)
-    main = usual_main = module = None
+    main = usual_main = module = value = None
     sys.modules.pop("__main__", None)
     gc.collect()  # nothing holds the program's modules any more: its objects are finalized
     done = flush() and done

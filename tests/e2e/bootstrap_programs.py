@@ -31,6 +31,7 @@ DIFFERENT = {
     ("python", "bad encoding"): "a text is compiled, not a file, and the compiler words it otherwise",
     ("python", "excepthook that fails"): "the second traceback names the first exception as its context",
     ("python", "finalizer that imports"): "modules that were loaded before the program are not unloaded",
+    ("python", "file left open"): "the program's files are flushed before its objects are finalized",
     ("python", "unflushed stdout"): "the exit status is the same, but nothing is said",
 }
 
