@@ -3,6 +3,7 @@
 #ifndef POLICY_CONSTANTS_H
 #define POLICY_CONSTANTS_H
 
+#include <sys/inotify.h>
 #include <asm/ioctls.h>
 #include <asm/termbits.h>
 #include <fcntl.h>
@@ -60,6 +61,10 @@ static const struct constant {
     NAMED(IPPROTO_UDP),
     NAMED(NETLINK_ROUTE),
     NAMED(F_SETLEASE),
+    NAMED(F_NOTIFY),
+    NAMED(IN_ACCESS),
+    NAMED(IN_OPEN),
+    NAMED(IN_CLOSE_NOWRITE),
     NAMED(INIT_PID),
     NAMED(SO_ATTACH_BPF),
     NAMED(SO_ATTACH_FILTER),
