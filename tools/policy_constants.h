@@ -3,7 +3,6 @@
 #ifndef POLICY_CONSTANTS_H
 #define POLICY_CONSTANTS_H
 
-#include <sys/inotify.h>
 #include <asm/ioctls.h>
 #include <asm/termbits.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/inotify.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -46,8 +46,8 @@ typedef struct cordon_engine_options {
 int cordon_engine_open(const cordon_engine_options *options, cordon_engine **engine, cordon_error *err);
 void cordon_engine_close(cordon_engine *engine);
 
-/* Makes `count` cells ready for requests like this one and waits for them, at most `timeout_ms`; the engine is warm from
- * then on. The number that are ready, 0 when no waiting cell can serve such a request, or a negative code. */
+/* Makes `count` cells ready for requests like this one and waits for them, at most `timeout_ms`; the engine is warm
+ * from then on. The number that are ready, 0 when no waiting cell can serve such a request, or a negative code. */
 int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
                        cordon_error *err);
 /* The same for programs in a language, with each set of modules that is loaded beforehand for it. */

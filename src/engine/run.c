@@ -182,7 +182,7 @@ static void collect(cordon_run *run)
         }
         room -= found.items[i].size;
         file->content = malloc(found.items[i].size + 1);
-        /* Everything in the cell is dead; a size that still differs is the end of a shorter file. */
+        /* Everything in the cell was killed; a size that still differs is the end of a shorter file. */
         ssize_t n = file->content ? fd_read_all(found.items[i].fd, file->content, found.items[i].size) : -1;
         if (n < 0) {
             free(file->content);

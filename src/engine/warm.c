@@ -58,8 +58,8 @@ static int send_order(struct cordon_engine *engine, struct order *order, const i
     return error_gone(err);
 }
 
-/* A pool serves everybody, so what the request that came first was limited to is not its measure: the default profile is,
- * but for what the interpreter's command line tells. */
+/* A pool serves everybody, so what the request that came first was limited to is not its measure: the default profile
+ * is, but for what the interpreter's command line tells. */
 static int pool_limits(const struct known_pool *pool, struct limits *limits, cordon_error *err)
 {
     *limits = (struct limits){0};

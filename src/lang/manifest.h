@@ -158,7 +158,8 @@ int command_build_warm(const struct manifest *manifest, const struct manifest_ti
 int command_build_zygote(const struct manifest *manifest, const struct manifest_tier *tier,
                          const struct command_input *input, const char *library, struct command *command,
                          cordon_error *err);
-/* Whether the command of a waiting interpreter, or its environment, holds the memory limit, or the share of processors. */
+/* Whether the command of a waiting interpreter, or its environment, holds the memory limit, or the share of processors.
+ */
 bool command_tells_memory(const struct manifest *manifest);
 bool command_tells_cpus(const struct manifest *manifest);
 void command_free(struct command *command);

@@ -129,7 +129,8 @@ struct from_inside {
 static int resize_from_inside(void *context)
 {
     struct from_inside *at = context;
-    bool done = setns(at->cell->init.fd, CLONE_NEWUSER | CLONE_NEWNS) == 0 && reconfigure_store(at->cell, at->limit) == 0;
+    bool done =
+        setns(at->cell->init.fd, CLONE_NEWUSER | CLONE_NEWNS) == 0 && reconfigure_store(at->cell, at->limit) == 0;
     at->error = done ? 0 : errno;
     return 0;
 }

@@ -71,8 +71,8 @@ bool identity_has_ids(void)
  * pid-derived ids, and 2^22 pids stay below 2^31. */
 #define IDENTITY_ID_BASE 0x71000000U
 /* Where a container has but 16 bits of ids: beyond those that cells get. */
-#define FEW_IDS_OWNER     60001U
-#define IDS_PER_WARDEN   (2U * IDENTITY_MAX + 2)
+#define FEW_IDS_OWNER  60001U
+#define IDS_PER_WARDEN (2U * IDENTITY_MAX + 2)
 
 static unsigned identity_first_id(const struct warden *warden, const struct identity *identity)
 {
@@ -115,7 +115,8 @@ static bool read_network(const struct warden *warden, char *text, size_t size)
         return false;
     if (fd_read_text_at(warden->proc, "self/net/ip6_flowlabel", labels, sizeof labels) < 0)
         *labels = '\0';
-    const char *loopback = strstr(devices, "lo:"), *tcp = strstr(sockets, "TCP: inuse"), *waiting = strstr(sockets, " tw ");
+    const char *loopback = strstr(devices, "lo:"), *tcp = strstr(sockets, "TCP: inuse"),
+               *waiting = strstr(sockets, " tw ");
     int used = -1, inuse = -1, tw = -1; /* the other numbers there are the whole machine's */
     if (!loopback || !tcp || !waiting || sscanf(sockets, "sockets: used %d", &used) != 1 ||
         sscanf(tcp, "TCP: inuse %d", &inuse) != 1 || sscanf(waiting, " tw %d", &tw) != 1)

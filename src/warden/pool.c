@@ -16,20 +16,20 @@
 #define SECOND_US UINT64_C(1000000)
 /* While a program is young, and shortly after one ended, the warden keeps its hands free for its end and for the next
  * order, unless too little is left to serve that with. */
-#define YOUNG_US       20000
-#define QUIET_US      400
-#define FILLING_MAX   2
-#define TARGET_FIRST  2
-#define IDLE_US       (30 * SECOND_US)
-#define SHRINK_US     (10 * SECOND_US)
-#define CELL_AGE_US   (600 * SECOND_US)
-#define BACKOFF_US    (1 * SECOND_US)
+#define YOUNG_US     20000
+#define QUIET_US     400
+#define FILLING_MAX  2
+#define TARGET_FIRST 2
+#define IDLE_US      (30 * SECOND_US)
+#define SHRINK_US    (10 * SECOND_US)
+#define CELL_AGE_US  (600 * SECOND_US)
+#define BACKOFF_US   (1 * SECOND_US)
 /* Then an order is served by a cold cell instead. */
 #define ORDER_PATIENCE_US (3 * SECOND_US)
-#define UNKNOWN_BYTES (16 << 20)
+#define UNKNOWN_BYTES     (16 << 20)
 /* At most, between its order and its end. */
 #define CELL_DESCRIPTORS 32
-#define BYTES_DEFAULT (UINT64_C(1) << 30)
+#define BYTES_DEFAULT    (UINT64_C(1) << 30)
 
 static const unsigned ceilings[] = {[POOL_SLOTS] = 8, [POOL_STARTED] = 8, [POOL_FORKED] = 24};
 
@@ -99,8 +99,8 @@ static void hand_over(struct warden *warden, struct cell *cell)
         handover_code(warden, cell);
 }
 
-/* Raising a limit of a process that runs takes a right that an ordinary user's warden has not, nor that of a superuser in
- * many a container. */
+/* Raising a limit of a process that runs takes a right that an ordinary user's warden has not, nor that of a superuser
+ * in many a container. */
 static bool may_raise(const struct warden *warden, const struct pool *pool, const int64_t *limit)
 {
     static const enum limit of_process[] = {LIMIT_OPEN_FILES, LIMIT_FILE_BYTES, LIMIT_PROCESSES, LIMIT_CPU_MS,

@@ -17,10 +17,10 @@
 #include "cell/sys.h"
 #include "warden/pool.h"
 
-#define SECOND_US    UINT64_C(1000000)
-#define PATIENCE_US  (30 * SECOND_US)
+#define SECOND_US   UINT64_C(1000000)
+#define PATIENCE_US (30 * SECOND_US)
 /* A fork takes a millisecond; a machine that is short of everything may take a while. */
-#define ANSWER_US   (5 * SECOND_US)
+#define ANSWER_US    (5 * SECOND_US)
 #define AGE_US       (600 * SECOND_US)
 #define FORKS_MAX    5000
 #define FAILURES_MAX 3

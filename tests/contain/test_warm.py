@@ -17,7 +17,7 @@ from warm_programs import (  # noqa: E402
     ATTACK_BESIDE, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, RANDOM, REFUSED,
     USED_BEFORE, installed)
 
-LATER = 70  # more runs than there are recycled identities
+LATER = 50  # more runs than there are recycled identities
 MARK = re.compile("MARK[0-9a-f]{60}")
 
 
@@ -56,9 +56,11 @@ def need(language):
 
 
 @pytest.mark.parametrize("language", RANDOM)
-def test_no_random_number_comes_twice(engine, language):
+def test_no_random_number_comes_twice(language):
     need(language)
-    results = engine.many(40 if waits(language) else 6, language, RANDOM[language]) + engine.many(4, language, RANDOM[language], warm=False)
+    runs = 6 if not waits(language) else 16 if language == "r" else 40
+    with Engine() as engine:
+        results = engine.many(runs, language, RANDOM[language]) + engine.many(4, language, RANDOM[language], warm=False)
     assert {result["status"] for result in results} == {"ok"}, [result for result in results if result["status"] != "ok"][0]
     rows = [dict(line.split(" ", 1) for line in result["stdout"].splitlines()) for result in results]
     assert len(rows[0]) > 1
@@ -66,7 +68,7 @@ def test_no_random_number_comes_twice(engine, language):
         values = [row[source] for row in rows]
         assert len(set(values)) == len(values), f"{source}: {sorted(values)}"
     if waits(language):
-        assert sum(result["enforced"]["warm"] for result in results) > 20
+        assert sum(result["enforced"]["warm"] for result in results) >= 8
 
 
 # Leftovers
@@ -86,7 +88,7 @@ def test_nothing_of_a_run_is_in_the_next(engine, language):
     done = engine.run(language, PLANT[language].replace("@MARK@", mark), args=[mark, "in " + mark], env={"LEFT": mark},
                       stdin=mark * 100)
     assert done["status"] == "ok" and done["stdout"].count("planted") == 1, done
-    for result in engine.many(30 if waits(language) else 4, language, MEMORY[language]) + engine.many(30, "python", LOOK):
+    for result in engine.many(16 if waits(language) else 4, language, MEMORY[language]) + engine.many(24, "python", LOOK):
         look_for_marks(result)
 
 

@@ -235,6 +235,10 @@ LIMITS = {
     "open files": ({"open_files": 32}, OPEN, "ok"),
     "output": ({"output_bytes": 1000}, "print('x' * 5000)", "ok"),
     "more memory": ({"memory_bytes": 768 << 20}, "kept = bytearray(600 << 20)\nfor at in range(0, len(kept), 4096): kept[at] = 1", "ok"),
+    "more processes": ({"processes": 150}, "import os, time\nfor _ in range(120):\n    if os.fork() == 0: time.sleep(20)", "ok"),
+    "more open files": ({"open_files": 4096}, "files = [open('/dev/null') for _ in range(3000)]", "ok"),
+    "more disk": ({"disk_bytes": 384 << 20}, "open('big', 'wb').write(bytes(300 << 20))", "ok"),
+    "more time": ({"cpu_ms": 20000, "wall_ms": 20000}, HELLO, "ok"),
 }
 NEEDS_GROUP = {"memory", "processes", "more memory", "cpus"}
 
@@ -252,8 +256,10 @@ def test_limits_are_the_requests(limited, name):
     if OPTIONAL and name in NEEDS_GROUP:
         pytest.skip("the bound is a control group, and there is none here")
     limits, code, status = LIMITS[name]
-    limited.run_warm("python", HELLO, limits=limits)
-    result = limited.run_warm("python", code, limits=limits)
+    # Not everybody may raise what a process was started with: those runs get a cell that is not quite as ready.
+    run = limited.run if name.startswith("more") else limited.run_warm
+    assert_hello(run("python", HELLO, limits=limits))
+    result = run("python", code, limits=limits)
     assert result["status"] == status, result
     for limit, value in limits.items():
         assert result["limits"][limit] == value
@@ -332,20 +338,21 @@ def test_a_program_too_large_for_the_hand_over(limited):
 
 
 def spent_ns(pid):
-    return int((read(f"/proc/{pid}/schedstat") or "0").split()[0])
+    return sum(int((read(path) or "0").split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
 
 
 def test_waiting_takes_no_time(engine):
-    engine.run("bash", "echo")
+    for language in filter(installed, ("bash", "javascript", "ruby", "perl", "php")):
+        engine.run(language, "")
     engine.many(10, "python", HELLO)
     assert engine.settled(), engine.pools()
-    time.sleep(0.5)
+    time.sleep(1)
     processes = [engine.warden, *children(engine.warden)]
     before = {pid: spent_ns(pid) for pid in processes}
     time.sleep(3)
     moved = {read(f"/proc/{pid}/comm").strip() + f"-{pid}": (spent_ns(pid) - before[pid]) / 1e6 for pid in processes}
     assert len(processes) > 6 and list(children(engine.warden)) == processes[1:]
-    assert sum(moved.values()) < 3, {name: ms for name, ms in moved.items() if ms}
+    assert sum(moved.values()) < 5, {name: ms for name, ms in moved.items() if ms}
     assert {state for state, _ in children(engine.warden).values()} == {"S"}
 
 

@@ -279,13 +279,14 @@ for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:d
             server.bind(("", 4444))
 """
 
-NETWORK_FILES = """
-import os
+# Without what the kernel counts for the whole machine.
+NETWORK_FILES = r"""
+import os, re
 for name in sorted(os.listdir("/proc/self/net")):
-    if os.path.isfile(f"/proc/self/net/{name}") and name not in ("protocols", "ptype", "netlink"):
+    if os.path.isfile(f"/proc/self/net/{name}") and name not in ("protocols", "ptype", "netlink", "softnet_stat"):
         try:
             with open(f"/proc/self/net/{name}") as file:
-                print(name, file.read())
+                print(name, re.sub(r"(alloc|mem) \d+", "", file.read()))
         except OSError:
             pass
 """
