@@ -42,6 +42,7 @@ static const struct call special[] = {
     {452 /* fchmodat2 */, {-1, -1, 0, -1}},
     {SYS_ioctl, {0}},
     {SYS_fcntl, {-1, 0}},
+    {SYS_inotify_add_watch, {-1, -1, 0}},
     {SYS_prlimit64, {0}},
     {SYS_socket, {0}},
     {SYS_socketpair, {0}},
