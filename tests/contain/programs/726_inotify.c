@@ -19,7 +19,7 @@ int main(void)
         char path[32];
         snprintf(path, sizeof path, "w%d", i);
         close(open(path, O_CREAT | O_WRONLY, 0600));
-        if (inotify_add_watch(last, path, IN_ALL_EVENTS) >= 0)
+        if (inotify_add_watch(last, path, IN_MODIFY | IN_ATTRIB | IN_MOVE | IN_DELETE_SELF) >= 0)
             watches++;
     }
     say("%d instances, %d watches\n", instances, watches);
