@@ -318,9 +318,8 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         begin_waiting(warden, cell);
         return;
     }
-    if (cell->phase == PHASE_RUNNING) { /* it said that it waits after it had been served; or closed its end */
-        if (n != 1)
-            loop_forget(warden, &cell->talk);
+    if (cell->phase == PHASE_RUNNING) { /* it said that it waits after it had been served, or closed its end */
+        loop_forget(warden, &cell->talk);
         if (fd_count)
             close(fd);
         return;

@@ -63,6 +63,13 @@ int spawn_talk_pair(int *ours, int *theirs)
     return 0;
 }
 
+/* A helper that changes ids or enters a user namespace closes the memory it shares to other processes; but the warden's
+ * children must stay open to each other. */
+static void stay_open(void)
+{
+    prctl(PR_SET_DUMPABLE, 1);
+}
+
 int spawn_helper(int (*work)(void *), void *context)
 {
     static char stack[64 << 10] __attribute__((aligned(64)));
@@ -71,6 +78,7 @@ int spawn_helper(int (*work)(void *), void *context)
         return -1;
     while (waitpid(helper, NULL, __WALL) < 0 && errno == EINTR)
         ;
+    stay_open();
     return 0;
 }
 
@@ -145,9 +153,7 @@ static bool enter_for_slot(const struct warden *warden, const struct identity *i
     /* With the rights kept: not every host lets others make user namespaces. */
     uid_t owner = identity_slot_owner(warden);
     return prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && syscall(SYS_setresgid, owner, owner, owner) == 0 &&
-           syscall(SYS_setresuid, owner, owner, owner) == 0 &&
-           /* The memory is the warden's too, and its children must stay open to each other. */
-           prctl(PR_SET_DUMPABLE, 1) == 0;
+           syscall(SYS_setresuid, owner, owner, owner) == 0;
 }
 
 struct slot_clone_context {
@@ -170,6 +176,7 @@ static int clone_slot_init(void *context)
         args.flags |= cell->namespaces & CLONE_NEWUSER;
     if (enter_for_slot(at->warden, cell->identity, at->template_fd, at->setup->new_identity, &at->outcome)) {
         into_cgroup(cell, &args);
+        stay_open();
         at->pid = sys_clone3(&args, sizeof args);
         if (at->pid == 0)
             cell_slot_init_main(at->setup);

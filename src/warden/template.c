@@ -40,10 +40,11 @@ static char *join_names(char *const *etc)
     for (char *const *name = etc; *name; name++)
         length += strlen(*name) + 1;
     char *names = malloc(length), *at = names;
-    for (; names && *etc; etc++)
-        at += sprintf(at, "%s\n", *etc);
-    if (names)
-        *at = '\0';
+    if (!names)
+        return NULL;
+    for (; *etc; etc++)
+        at = stpcpy(stpcpy(at, *etc), "\n");
+    *at = '\0';
     return names;
 }
 

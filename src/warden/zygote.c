@@ -105,14 +105,19 @@ static struct cell *find_cell(const struct warden *warden, uint32_t number)
     return cell;
 }
 
+/* Nobody is waited for: what is not dead yet is reaped with other strangers. */
+static void reap(struct warden *warden, pid_t pid)
+{
+    if (pid > 0 && waitpid(pid, NULL, WNOHANG | __WALL) == 0)
+        warden->strangers = true;
+}
+
 static void take_child(struct warden *warden, const struct zygote_answer *answer)
 {
     struct cell *cell = find_cell(warden, answer->number);
-    if (answer->helper > 0)
-        waitpid(answer->helper, NULL, __WALL);
+    reap(warden, answer->helper);
     if (!cell || cell->phase == PHASE_ENDED) { /* given up meanwhile; its slot is gone and so is the child */
-        if (answer->pid > 0 && kill(answer->pid, SIGKILL) == 0)
-            waitpid(answer->pid, NULL, __WALL);
+        reap(warden, answer->pid);
         return;
     }
     if (answer->pid <= 0)
