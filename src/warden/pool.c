@@ -218,7 +218,8 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
     pool->kind = order->kind;
     memcpy(pool->name, order->name, sizeof pool->name - 1);
     pool->plan_fd = fds[0];
-    pool->zygote_plan_fd = fd_count == 2 ? fds[1] : -1;
+    if (fd_count == 2)
+        close(fds[1]); /* the mapping stays */
     pool->zygote.watch.fd = pool->zygote.noise = -1;
     for (unsigned i = 0; i < WAITERS_MAX; i++)
         pool->waiters[i].socket = -1;

@@ -37,7 +37,6 @@ struct pool {
     struct plan plan; /* what waits */
     int plan_fd;
     struct plan zygote_plan;
-    int zygote_plan_fd;
     struct zygote zygote;
     unsigned target, floor;
     uint64_t served, missed, failed;

@@ -1,7 +1,6 @@
 /* The descriptors an interpreter opened for itself while it started: libuv's event queues, wake-up counters and signal
  * pipes, /dev/null. Copies of a process share them with it and with each other, which would let one cell wake or starve
  * another, so a copy gets new ones under the same numbers, with what was pending and watched in the old. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,12 +11,12 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "zygote/descriptors.h"
+#include "zygote/proc.h"
 
 enum kind { KIND_PIPE, KIND_EVENT_COUNTER, KIND_EVENT_QUEUE, KIND_NULL };
 
@@ -167,29 +166,15 @@ static int note_one(int fd)
     return -EBADF;
 }
 
+static int note_above(void *context, int fd)
+{
+    const int *first = context;
+    return fd < *first ? 0 : note_one(fd);
+}
+
 int descriptors_note(int first)
 {
-    auto_close int list = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (list < 0)
-        return -errno;
-    char buffer[4096] __attribute__((aligned(8)));
-    long n;
-    while ((n = syscall(SYS_getdents64, list, buffer, sizeof buffer)) > 0) {
-        for (long at = 0; at < n;) {
-            const char *entry = buffer + at; /* ino 8, offset 8, length 2, type 1, name */
-            uint16_t length;
-            memcpy(&length, entry + 16, sizeof length);
-            at += length;
-            const char *name = entry + 19;
-            int fd = isdigit((unsigned char)*name) ? (int)strtol(name, NULL, 10) : -1;
-            if (fd < first || fd == list)
-                continue;
-            int r = note_one(fd);
-            if (r < 0)
-                return r;
-        }
-    }
-    return n < 0 ? -errno : 0;
+    return proc_each("/proc/self/fd", note_above, &first);
 }
 
 /* Moves a descriptor to a number above all noted ones, so that none of those is taken. */

@@ -11,7 +11,6 @@
 #include "zygote/descriptors.h"
 #include "zygote/keep.h"
 #include "zygote/threads.h"
-#include "zygote/timers.h"
 
 int cordon_zygote_serve(int socket);
 
@@ -66,15 +65,11 @@ int cordon_zygote_serve_whole(int socket)
         return complain("cannot let memory be copied", r);
     if ((r = descriptors_note(FIRST_OWN)) < 0)
         return complain("an open descriptor cannot be made again", r);
-    if ((r = timers_note()) < 0)
-        return complain("cannot note the timers", r);
     r = cordon_zygote_serve(socket);
     if (r != 0)
         return r;
     if ((r = descriptors_renew()) < 0)
         return complain("cannot renew descriptors", r);
-    if ((r = timers_renew()) < 0)
-        return complain("cannot renew timers", r);
     if ((r = threads_resume()) < 0)
         return complain("cannot renew threads", r);
     return 0;

@@ -1,5 +1,5 @@
 /* A fork that leaves nothing of a running interpreter behind: its threads and its own descriptors are there in the copy
- * too. Called by what each interpreter has the library loaded as (node.c, ruby.c). */
+ * too. Called by what each interpreter has the library loaded as (node.c). */
 #ifndef ZYGOTE_KEEP_H
 #define ZYGOTE_KEEP_H
 

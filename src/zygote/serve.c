@@ -9,28 +9,20 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <setjmp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "cell/cell.h"
 #include "cell/sys.h"
-
-#define RSEQ_SIGNATURE 0x53053053U
+#include "zygote/thread.h"
 
 __attribute__((visibility("default"))) int cordon_zygote_serve(int socket);
-
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned __rseq_size __attribute__((weak));
 
 /* What the helper works on; it shares this memory while the zygote sleeps. */
 struct request {
     const struct enter_message *message;
     const int *fds;
-    void *tid_address, *robust_head;
-    size_t robust_length;
+    struct thread_record thread;
     jmp_buf forked;
     pid_t pid;
     int error;
@@ -42,9 +34,9 @@ static int help(void *context)
     const int *fds = request->fds;
     if (setns(fds[SLOT_USER], CLONE_NEWUSER) == 0 && setns(fds[SLOT_PID], CLONE_NEWPID) == 0) {
         struct clone_args args = {.flags = CLONE_PARENT};
-        if (request->tid_address) {
+        if (request->thread.tid_address) {
             args.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
-            args.child_tid = (uint64_t)(uintptr_t)request->tid_address;
+            args.child_tid = (uint64_t)(uintptr_t)request->thread.tid_address;
         }
         if (request->message->into_cgroup) {
             args.flags |= CLONE_INTO_CGROUP;
@@ -58,19 +50,6 @@ static int help(void *context)
     _exit(0);
 }
 
-/* What the C library keeps in the kernel for its thread and a raw clone does not carry over. */
-static void adopt_thread(const struct request *request)
-{
-    if (request->robust_head)
-        syscall(SYS_set_robust_list, request->robust_head, request->robust_length);
-#ifdef SYS_rseq
-    if (&__rseq_offset && &__rseq_size && __rseq_size) {
-        char *thread = __builtin_thread_pointer();
-        syscall(SYS_rseq, thread + __rseq_offset, 32, 0, RSEQ_SIGNATURE);
-    }
-#endif
-}
-
 int cordon_zygote_serve(int socket)
 {
     static char stack[64 << 10] __attribute__((aligned(64)));
@@ -80,10 +59,7 @@ int cordon_zygote_serve(int socket)
     struct zygote_answer answer = {0};
     /* What Python's own fork does in a child. */
     void (*python_after_fork)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "PyOS_AfterFork_Child");
-    if (prctl(PR_GET_TID_ADDRESS, &request.tid_address) < 0)
-        request.tid_address = NULL;
-    if (syscall(SYS_get_robust_list, 0, &request.robust_head, &request.robust_length) < 0)
-        request.robust_head = NULL;
+    thread_note(&request.thread);
     for (;;) {
         if (fd_send(socket, &answer, sizeof answer, NULL, 0) < 0)
             return 1;
@@ -95,7 +71,7 @@ int cordon_zygote_serve(int socket)
         request.pid = -1;
         request.error = 0;
         if (setjmp(request.forked)) {
-            adopt_thread(&request);
+            thread_register(&request.thread);
             cell_forked_main(&message, fds);
             if (python_after_fork)
                 python_after_fork();

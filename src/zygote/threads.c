@@ -5,19 +5,15 @@
  * "return from the handler" to go on where the old one was. What a thread holds locked it holds in the copy too, and
  * lets go. */
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "zygote/proc.h"
+#include "zygote/thread.h"
 #include "zygote/threads.h"
 
 #if defined(__x86_64__)
@@ -28,7 +24,6 @@
 #define PARK_SIGNAL 33
 
 #define KERNEL_SA_RESTORER 0x04000000
-#define RSEQ_SIGNATURE     0x53053053
 
 struct kernel_sigaction {
     void (*handler)(int, siginfo_t *, void *);
@@ -38,20 +33,13 @@ struct kernel_sigaction {
 };
 
 struct parked {
-    void *context;     /* the kernel's record of the registers, on the thread's stack */
-    void *tls;         /* thread pointer */
-    int *tid_address;  /* where the C library keeps the thread's id, and the kernel clears it at the end */
-    void *robust_list; /* as registered with the kernel */
-    size_t robust_length;
+    void *context; /* the kernel's record of the registers, on the thread's stack */
+    struct thread_record record;
 };
 
 static struct parked threads[THREADS_MAX];
 static atomic_uint entered, ready;
 static struct kernel_sigaction previous;
-
-/* Given by the C library from 2.35 on: where the thread's restartable-sequence record is, and whether it uses it. */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
 
 static long kernel_sigaction(int signal, const struct kernel_sigaction *action, struct kernel_sigaction *old)
 {
@@ -76,49 +64,35 @@ static void park(int signal, siginfo_t *info, void *context)
     if (at < THREADS_MAX) {
         struct parked *self = &threads[at];
         self->context = context;
-        self->tls = (void *)pthread_self();
-        if (prctl(PR_GET_TID_ADDRESS, &self->tid_address) == 0 &&
-            syscall(SYS_get_robust_list, 0, &self->robust_list, &self->robust_length) == 0)
+        thread_note(&self->record);
+        if (self->record.tid_address && self->record.robust_list)
             atomic_fetch_add(&ready, 1);
     }
     for (;;)
         syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
-/* Signals the threads that the last look did not find. Returns how many there are besides the caller. */
-static int signal_others(pid_t *known, unsigned *known_count)
+struct look {
+    pid_t known[THREADS_MAX];
+    unsigned known_count;
+    unsigned others; /* besides the caller, by the last look */
+};
+
+/* Signals a thread that no earlier look found. */
+static int signal_other(void *context, int tid)
 {
-    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (tasks < 0)
-        return -errno;
-    int others = 0;
-    char buffer[4096] __attribute__((aligned(8)));
-    long n;
-    while ((n = syscall(SYS_getdents64, tasks, buffer, sizeof buffer)) > 0) {
-        for (long at = 0; at < n;) {
-            const char *entry = buffer + at; /* ino 8, offset 8, length 2, type 1, name */
-            uint16_t length;
-            memcpy(&length, entry + 16, sizeof length);
-            at += length;
-            pid_t tid = (pid_t)strtol(entry + 19, NULL, 10);
-            if (tid <= 0 || tid == getpid())
-                continue;
-            others++;
-            unsigned i = 0;
-            while (i < *known_count && known[i] != tid)
-                i++;
-            if (i < *known_count)
-                continue;
-            if (i == THREADS_MAX) {
-                close(tasks);
-                return -E2BIG;
-            }
-            known[(*known_count)++] = tid;
-            syscall(SYS_tgkill, getpid(), tid, PARK_SIGNAL);
-        }
-    }
-    close(tasks);
-    return n < 0 ? -errno : others;
+    struct look *look = context;
+    if (tid == getpid())
+        return 0;
+    look->others++;
+    for (unsigned i = 0; i < look->known_count; i++)
+        if (look->known[i] == tid)
+            return 0;
+    if (look->known_count == THREADS_MAX)
+        return -E2BIG;
+    look->known[look->known_count++] = tid;
+    syscall(SYS_tgkill, getpid(), tid, PARK_SIGNAL);
+    return 0;
 }
 
 int threads_park(void)
@@ -131,14 +105,14 @@ int threads_park(void)
         return -errno;
 
     /* A thread may have been making another one: done when a look finds none that is not stopped. */
-    pid_t known[THREADS_MAX];
-    unsigned known_count = 0;
+    struct look look = {.known_count = 0};
     for (int tries = 0; tries < 2000; tries++) {
         unsigned stopped = atomic_load(&ready);
-        int others = signal_others(known, &known_count);
-        if (others < 0)
-            return others;
-        if ((unsigned)others == stopped)
+        look.others = 0;
+        int r = proc_each("/proc/self/task", signal_other, &look);
+        if (r < 0)
+            return r;
+        if (look.others == stopped)
             return 0;
         usleep(500);
     }
@@ -149,12 +123,7 @@ int threads_park(void)
  * it was. */
 static _Noreturn void resume(const struct parked *self)
 {
-    syscall(SYS_set_robust_list, self->robust_list, self->robust_length);
-    if (&__rseq_size && __rseq_size) {
-        char *record = (char *)self->tls + __rseq_offset;
-        if (syscall(SYS_rseq, record, 32, 0, RSEQ_SIGNATURE) < 0)
-            memcpy(record + 4, &(int32_t){-2}, 4); /* cpu_id: not registered */
-    }
+    thread_register(&self->record);
     __asm__ volatile("mov %0, %%rsp\n"
                      "jmp zygote_sigreturn\n" ::"r"(self->context)
                      : "memory");
@@ -168,9 +137,9 @@ static long make_thread(const struct parked *thread)
     /* Below the record are only the frames of park(), which nobody comes back to. */
     uintptr_t stack = ((uintptr_t)thread->context - 256) & ~(uintptr_t)15;
     register long nr __asm__("rax") = SYS_clone;
-    register int *parent_tid __asm__("rdx") = thread->tid_address;
-    register int *child_tid __asm__("r10") = thread->tid_address;
-    register void *tls __asm__("r8") = thread->tls;
+    register int *parent_tid __asm__("rdx") = thread->record.tid_address;
+    register int *child_tid __asm__("r10") = thread->record.tid_address;
+    register void *tls __asm__("r8") = thread->record.tls;
     register const struct parked *self __asm__("r12") = thread;
     register void (*start)(const struct parked *) __asm__("r13") = resume;
     __asm__ volatile("syscall\n"
