@@ -27,7 +27,7 @@ typedef struct cordon_engine_options {
     int (*warden_main)(int socket);
     /* Not zero: cells for what is asked for often are made ready beforehand and wait, each for one run. */
     int warm;
-    /* The most memory that waiting cells may hold together; 0 means a quarter of the machine's, at most 2 GiB. */
+    /* The most memory that waiting cells may hold together; 0 means 1 GiB. */
     size_t warm_bytes;
     /* Where compiled programs are kept, by content; NULL means `cordon/compiled` in the user's cache directory. */
     const char *cache_dir;
