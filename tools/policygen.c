@@ -6,20 +6,17 @@
  * long again, which the kernel checks, compiles and emulates at every install.
  *
  * Filters are built from the end backwards, so that a jump's targets are always placed before the jump. */
-#include "policy_constants.h"
-
-#include <ctype.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <seccomp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "policy_file.h"
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -31,400 +28,7 @@
 #error "policygen knows x86-64 and aarch64"
 #endif
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-enum {
-    MAX_CALLS = 1024,
-    MAX_RULES = 1024,
-    MAX_ITEMS = 64,
-    MAX_TESTS = 3,
-    MAX_VALUES = 24,
-    MAX_CODE = 4096,
-    MAX_TEXT = 1 << 20,
-    NAME_SIZE = 64
-};
-
-enum verdict { ALLOW, ANSWER, REFUSE, OBSERVE, TELL };
-
-struct value {
-    char label[NAME_SIZE];
-    uint64_t mask;
-    uint64_t value;
-};
-
-/* Fits when one of the values does: all of one mask, or each its own single bit. */
-struct test {
-    int argument;
-    enum { EQUAL, MASKED, BITS, WHOLE } kind;
-    unsigned value_count;
-    struct value values[MAX_VALUES];
-};
-
-/* Fits when all its tests do; without tests, always. */
-struct rule {
-    enum verdict verdict;
-    int answer;
-    int line;
-    unsigned test_count;
-    struct test tests[MAX_TESTS];
-    const char *name;
-    const char *hint;
-    struct rule *next;
-};
-
-struct call {
-    int nr;
-    char name[NAME_SIZE];
-    struct rule *first;
-    struct rule *last;
-};
-
-static struct {
-    const char *path;
-    char *text; /* names and hints point into it */
-    int line;
-    struct call calls[MAX_CALLS];
-    unsigned call_count;
-    struct rule rules[MAX_RULES];
-    unsigned rule_count;
-    const char *foreign_name;
-    const char *foreign_hint;
-} policy;
-
-static const struct {
-    const char *name;
-    int value;
-} answers[] = {
-    {"OK", 0},
-    {"EPERM", EPERM},
-    {"EINVAL", EINVAL},
-    {"ENOSYS", ENOSYS},
-    {"ENOTTY", ENOTTY},
-    {"EAFNOSUPPORT", EAFNOSUPPORT},
-    {"ENOPROTOOPT", ENOPROTOOPT},
-    {"EPROTONOSUPPORT", EPROTONOSUPPORT},
-};
-
-static const struct {
-    const char *word;
-    enum verdict verdict;
-    bool has_answer;
-    bool has_hint;
-} verdicts[] = {
-    {"allow", ALLOW, false, false},    {"answer", ANSWER, true, false}, {"refuse", REFUSE, true, true},
-    {"observe", OBSERVE, false, true}, {"tell", TELL, false, false},
-};
-
-static _Noreturn void __attribute__((format(printf, 1, 2))) fail(const char *format, ...)
-{
-    va_list args;
-    fprintf(stderr, "%s:", policy.path);
-    if (policy.line)
-        fprintf(stderr, "%d:", policy.line);
-    fputc(' ', stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-static char *next_word(char **at)
-{
-    char *word = *at + strspn(*at, " \t");
-    size_t length = strcspn(word, " \t");
-    if (!length)
-        return NULL;
-    *at = word + length + (word[length] != '\0');
-    word[length] = '\0';
-    return word;
-}
-
-static const char *next_string(char **at)
-{
-    char *start = *at + strspn(*at, " \t");
-    char *end = *start == '"' ? strchr(start + 1, '"') : NULL;
-    if (!end)
-        fail("a quoted text is missing");
-    *end = '\0';
-    *at = end + 1;
-    return start + 1;
-}
-
-static void expect_end(char *at)
-{
-    char *word = next_word(&at);
-    if (word)
-        fail("'%s' is one word too many", word);
-}
-
-static uint32_t parse_number(const char *text)
-{
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 0);
-    if (errno || end == text || *end || value > UINT32_MAX)
-        fail("'%s' is not a number", text);
-    return (uint32_t)value;
-}
-
-static int parse_answer(const char *name)
-{
-    for (size_t i = 0; name && i < COUNT(answers); i++)
-        if (!strcmp(answers[i].name, name))
-            return answers[i].value;
-    fail("'%s' is not an answer this tool knows", name ? name : "");
-}
-
-static void copy_name(char out[NAME_SIZE], const char *name)
-{
-    size_t length = strlen(name);
-    if (!length || length >= NAME_SIZE)
-        fail("the name '%s' is empty or too long", name);
-    memcpy(out, name, length + 1);
-}
-
-/* NAME, NAME=NUMBER or NUMBER. */
-static struct value parse_value(char *text)
-{
-    struct value out = {.mask = UINT32_MAX};
-    char *number = strchr(text, '=');
-    if (number)
-        *number++ = '\0';
-    copy_name(out.label, text);
-    if (number || isdigit((unsigned char)*text)) {
-        out.value = parse_number(number ? number : text);
-        return out;
-    }
-    if (!strcmp(text, "NULL")) {
-        out.mask = UINT64_MAX;
-        return out;
-    }
-    for (size_t i = 0; i < COUNT(constants); i++) {
-        if (!strcmp(constants[i].name, text)) {
-            out.value = constants[i].value;
-            return out;
-        }
-    }
-    fail("unknown constant '%s': write %s=NUMBER, or add it to tools/policy_constants.h", text, text);
-}
-
-/* One bracket, without its opening character: 1]=A,B or 0]&A,B or 1]&MASK=A,B. */
-static void parse_test(char *text, struct test *test)
-{
-    if (*text < '0' || *text > '5' || text[1] != ']' || (text[2] != '=' && text[2] != '&'))
-        fail("a form looks like [0]=A,B or [0]&A,B or [0]&MASK=A,B");
-    test->argument = *text - '0';
-    char *list = text + 3;
-    char *equals = text[2] == '&' ? strchr(list, '=') : NULL;
-    uint64_t mask = UINT32_MAX;
-    test->kind = text[2] == '=' ? EQUAL : equals ? MASKED : BITS;
-    if (equals) {
-        *equals = '\0';
-        mask = parse_value(list).value;
-        list = equals + 1;
-    }
-    char *rest = NULL;
-    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        if (test->value_count == MAX_VALUES)
-            fail("more than %d values in one form", MAX_VALUES);
-        struct value value = parse_value(item);
-        if (test->kind == BITS)
-            mask = value.value;
-        if (value.mask == UINT64_MAX) {
-            if (test->kind != EQUAL || test->value_count || *rest)
-                fail("NULL stands alone");
-            test->kind = WHOLE;
-        } else {
-            value.mask = mask;
-        }
-        if (value.value & ~value.mask || (test->kind == BITS && __builtin_popcountll(mask) != 1))
-            fail("'%s' does not fit its mask", value.label);
-        test->values[test->value_count++] = value;
-    }
-    if (!test->value_count)
-        fail("a form without a value");
-}
-
-/* CALL[...]... into its rule's tests; what is left of `text` is the call. */
-static void parse_tests(char *text, struct rule *rule)
-{
-    char *brackets[MAX_TESTS];
-    for (char *at = strchr(text, '['); at; at = strchr(at + 1, '[')) {
-        if (rule->test_count == MAX_TESTS)
-            fail("more than %d tests in one form", MAX_TESTS);
-        brackets[rule->test_count++] = at;
-    }
-    for (unsigned i = rule->test_count; i-- > 0;) {
-        *brackets[i] = '\0';
-        parse_test(brackets[i] + 1, &rule->tests[i]);
-    }
-}
-
-/* The call named NAME or NAME=NUMBER, made when it is new; NULL when the native architecture has no such call. */
-static struct call *find_call(char *text)
-{
-    char *number = strchr(text, '=');
-    if (number)
-        *number++ = '\0';
-    int nr = seccomp_syscall_resolve_name(text);
-    if (number) {
-        int given = (int)parse_number(number);
-        if (nr >= 0 && nr != given)
-            fail("%s has the number %d here, not %d", text, nr, given);
-        nr = given;
-    } else if (nr == __NR_SCMP_ERROR) {
-        fail("unknown system call '%s': write %s=NUMBER if it is newer than libseccomp", text, text);
-    }
-    if (nr < 0)
-        return NULL;
-    for (unsigned i = 0; i < policy.call_count; i++)
-        if (policy.calls[i].nr == nr)
-            return &policy.calls[i];
-    if (policy.call_count == MAX_CALLS)
-        fail("more than %d system calls", MAX_CALLS);
-    struct call *call = &policy.calls[policy.call_count++];
-    call->nr = nr;
-    copy_name(call->name, text);
-    return call;
-}
-
-static bool same_form(const struct rule *a, const struct rule *b)
-{
-    if (a->test_count != b->test_count)
-        return false;
-    for (unsigned i = 0; i < a->test_count; i++)
-        if (a->tests[i].argument != b->tests[i].argument || a->tests[i].values[0].mask != b->tests[i].values[0].mask ||
-            a->tests[i].values[0].value != b->tests[i].values[0].value)
-            return false;
-    return true;
-}
-
-static void add_rule(struct call *call, struct rule *rule)
-{
-    for (struct rule *earlier = call->first; earlier; earlier = earlier->next)
-        if (!earlier->test_count || same_form(earlier, rule))
-            fail("line %d has decided this form of %s already", earlier->line, call->name);
-    if (call->last)
-        call->last->next = rule;
-    else
-        call->first = rule;
-    call->last = rule;
-}
-
-static void parse_rules(size_t kind, char *at)
-{
-    struct rule common = {.verdict = verdicts[kind].verdict, .line = policy.line};
-    char *items[MAX_ITEMS];
-    unsigned item_count = 0;
-    if (verdicts[kind].has_answer)
-        common.answer = parse_answer(next_word(&at));
-    for (char *word = next_word(&at); word; word = next_word(&at)) {
-        if (!strcmp(word, "as"))
-            common.name = next_string(&at);
-        else if (!strcmp(word, ":"))
-            common.hint = next_string(&at);
-        else if (item_count < MAX_ITEMS && !common.name && !common.hint)
-            items[item_count++] = word;
-        else
-            fail("'%s' is one word too many", word);
-    }
-    if (!item_count || verdicts[kind].has_hint != !!common.hint)
-        fail("'%s' needs system calls%s", verdicts[kind].word,
-             verdicts[kind].has_hint ? " and a hint" : " and no hint");
-    if (common.name && (item_count > 1 || !verdicts[kind].has_hint))
-        fail("'as' names one refused call");
-    for (unsigned i = 0; i < item_count; i++) {
-        if (policy.rule_count == MAX_RULES)
-            fail("more than %d rules", MAX_RULES);
-        struct rule *rule = &policy.rules[policy.rule_count++];
-        *rule = common;
-        parse_tests(items[i], rule);
-        if (rule->hint && rule->test_count > 1)
-            fail("a recorded form tests one argument, so that the warden can tell it from the others");
-        struct call *call = find_call(items[i]);
-        if (call)
-            add_rule(call, rule);
-    }
-}
-
-static void parse_line(char *at)
-{
-    char *word = next_word(&at);
-    if (!word || *word == '#')
-        return;
-    if (!strcmp(word, "group")) {
-        if (!next_word(&at))
-            fail("a group needs a name and a reason");
-        if (!*next_string(&at))
-            fail("a group needs a reason");
-        expect_end(at);
-        return;
-    }
-    if (!strcmp(word, "foreign")) {
-        static const char *const expected[] = {"kill", "as"};
-        for (size_t i = 0; i < COUNT(expected); i++) {
-            word = next_word(&at);
-            if (!word || strcmp(word, expected[i]) != 0)
-                fail("this line reads: foreign kill as \"name\" : \"hint\"");
-        }
-        policy.foreign_name = next_string(&at);
-        word = next_word(&at);
-        if (!word || strcmp(word, ":") != 0)
-            fail("a hint is missing");
-        policy.foreign_hint = next_string(&at);
-        expect_end(at);
-        return;
-    }
-    for (size_t i = 0; i < COUNT(verdicts); i++) {
-        if (!strcmp(word, verdicts[i].word)) {
-            parse_rules(i, at);
-            return;
-        }
-    }
-    fail("'%s' is no verdict", word);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    return ((const struct call *)a)->nr - ((const struct call *)b)->nr;
-}
-
-static char *read_text(const char *path)
-{
-    char *text = malloc(MAX_TEXT + 1);
-    FILE *file = fopen(path, "r");
-    if (!text || !file)
-        fail("%s", strerror(errno));
-    size_t length = fread(text, 1, MAX_TEXT + 1, file);
-    if (ferror(file) || length > MAX_TEXT || memchr(text, '\0', length))
-        fail("not a text of at most %d bytes", MAX_TEXT);
-    fclose(file);
-    text[length] = '\0';
-    return text;
-}
-
-static void read_policy(const char *path)
-{
-    policy.path = path;
-    policy.text = read_text(path);
-    for (char *line = policy.text, *end; *line; line = end) {
-        end = line + strcspn(line, "\n");
-        if (*end)
-            *end++ = '\0';
-        policy.line++;
-        parse_line(line);
-    }
-    for (unsigned i = 0; i < policy.call_count; i++) {
-        policy.line = policy.calls[i].last->line;
-        if (policy.calls[i].last->test_count)
-            fail("%s has forms, but no line for the rest of it", policy.calls[i].name);
-    }
-    policy.line = 0;
-    if (!policy.foreign_name)
-        fail("no line for foreign calls");
-    qsort(policy.calls, policy.call_count, sizeof policy.calls[0], by_number);
-}
+enum { MAX_CODE = 4096 };
 
 /* The program occupies code[top] to the end. A position is an index into code. */
 struct program {
@@ -439,7 +43,7 @@ static const unsigned reach = 250;
 static unsigned place(struct program *p, uint16_t op, unsigned yes, unsigned no, uint32_t k)
 {
     if (!p->top)
-        fail("the filter is longer than the kernel takes");
+        policy_fail("the filter is longer than the kernel takes");
     p->code[--p->top] = (struct sock_filter){op, (uint8_t)yes, (uint8_t)no, k};
     return p->top;
 }
@@ -633,7 +237,7 @@ static void write_measure(FILE *out, const struct program *p)
         if (evaluate(p, (uint32_t)policy.calls[i].nr, &steps[count]) == SECCOMP_RET_ALLOW)
             count++;
     if (!count)
-        fail("nothing is allowed");
+        policy_fail("nothing is allowed");
     qsort(steps, count, sizeof steps[0], by_value);
     fprintf(out, "/* %u instructions. Calls that pass with all arguments zero: %u, median path %u, longest %u. */\n",
             MAX_CODE - p->top, count, steps[count / 2], steps[count - 1]);
@@ -731,7 +335,7 @@ int main(int argc, char **argv)
         fputs("usage: policygen POLICY OUTPUT\n", stderr);
         return 2;
     }
-    read_policy(argv[1]);
+    policy_read(argv[1]);
     FILE *out = fopen(argv[2], "w");
     if (!out) {
         perror(argv[2]);
