@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,5 +42,16 @@ static inline void check_error(const cordon_error *err, const char *field, const
             _fail(__FILE__, __LINE__);                                                                                 \
         }                                                                                                              \
     } while (0)
+
+/* Descriptors of this process, to find what a call left open. */
+static inline int unit_count_open(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
 
 #endif

@@ -8,16 +8,6 @@
 
 #include "unit.h"
 
-static int count_open(void)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void make_pair(int pair[2])
 {
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -26,7 +16,7 @@ static void make_pair(int pair[2])
 static void test_fd__sends_descriptors(void **state)
 {
     (void)state;
-    int before = count_open(), pair[2], got[4];
+    int before = unit_count_open(), pair[2], got[4];
     make_pair(pair);
     int sent[2] = {open("/dev/null", O_RDONLY | O_CLOEXEC), open("/dev/zero", O_RDONLY | O_CLOEXEC)};
     char bytes[16];
@@ -46,7 +36,7 @@ static void test_fd__sends_descriptors(void **state)
     close(pair[0]);
     assert_int_equal(fd_receive(pair[1], bytes, sizeof bytes, got, 4, &count), 0);
     close(pair[1]);
-    assert_int_equal(count_open(), before);
+    assert_int_equal(unit_count_open(), before);
 }
 
 static void test_fd__cut_messages_leave_nothing_open(void **state)
@@ -54,7 +44,7 @@ static void test_fd__cut_messages_leave_nothing_open(void **state)
     (void)state;
     int pair[2], got[4];
     make_pair(pair);
-    int before = count_open(), sent[3] = {pair[0], pair[0], pair[0]};
+    int before = unit_count_open(), sent[3] = {pair[0], pair[0], pair[0]};
     char bytes[4];
     size_t count = 99;
     assert_int_equal(fd_send(pair[0], "longer than four", 16, sent, 3), 0);
@@ -65,7 +55,7 @@ static void test_fd__cut_messages_leave_nothing_open(void **state)
     assert_int_equal(fd_receive(pair[1], bytes, sizeof bytes, got, 2, &count), -1);
     assert_int_equal(errno, EMSGSIZE);
     assert_int_equal(count, 0);
-    assert_int_equal(count_open(), before);
+    assert_int_equal(unit_count_open(), before);
     int many[FD_MESSAGE_MAX + 1] = {0};
     assert_int_equal(fd_send(pair[0], "x", 1, many, FD_MESSAGE_MAX + 1), -1);
     assert_int_equal(errno, EMSGSIZE);

@@ -19,20 +19,10 @@ struct place {
     struct compile_cache *cache;
 };
 
-static int count_open(void)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static int setup(void **state)
 {
     struct place *place = calloc(1, sizeof *place);
-    place->open_before = count_open();
+    place->open_before = unit_count_open();
     strcpy(place->path, "/tmp/cordon-cache-XXXXXX");
     if (!mkdtemp(place->path))
         return -1;
@@ -68,7 +58,7 @@ static int teardown(void **state)
     compile_cache_free(place->cache);
     for_each(place->fd, remove_one);
     close(place->fd);
-    int leaked = count_open() - place->open_before, left = rmdir(place->path);
+    int leaked = unit_count_open() - place->open_before, left = rmdir(place->path);
     free(place);
     return leaked || left ? -1 : 0;
 }

@@ -19,20 +19,10 @@ struct place {
     int open_before;
 };
 
-static int count_open(void)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static int setup(void **state)
 {
     struct place *place = calloc(1, sizeof *place);
-    place->open_before = count_open();
+    place->open_before = unit_count_open();
     strcpy(place->path, "/tmp/cordon-collect-XXXXXX");
     if (!mkdtemp(place->path))
         return -1;
@@ -63,7 +53,7 @@ static int teardown(void **state)
 {
     struct place *place = *state;
     close(place->fd);
-    int leaked = count_open() - place->open_before;
+    int leaked = unit_count_open() - place->open_before;
     int left = remove_beneath(AT_FDCWD, place->path);
     free(place);
     return leaked || left ? -1 : 0;
