@@ -1,7 +1,8 @@
 /* The C library as an outside program uses it: threads on one engine, callbacks, cancelling, an event loop, errors.
  *
  * Usage: api_test TEST [LANGUAGES_DIR WARDEN_PATH [OPTIONAL_CONTROL]]. Exits 0, or prints what was not so. */
-#include <cordon/cordon.h>
+#include "api.h"
+
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,16 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static cordon_engine_options engine_options = CORDON_ENGINE_OPTIONS_INIT;
-static const char *optional_control;
+cordon_engine_options engine_options = CORDON_ENGINE_OPTIONS_INIT;
+const char *optional_control;
 
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            fail(__LINE__, #condition, __VA_ARGS__);                                                                   \
-    } while (0)
-
-__attribute__((format(printf, 3, 4))) static void fail(int line, const char *condition, const char *format, ...)
+void fail(int line, const char *condition, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -41,7 +36,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static cordon_engine *open_engine(void)
+cordon_engine *open_engine(void)
 {
     cordon_engine *engine = NULL;
     cordon_error err = {0};
@@ -50,7 +45,7 @@ static cordon_engine *open_engine(void)
     return engine;
 }
 
-static cordon_request *new_request(const char *language, const char *code)
+cordon_request *new_request(const char *language, const char *code)
 {
     cordon_error err = {0};
     cordon_request *request = cordon_request_new();
@@ -486,74 +481,6 @@ static void test_reaping_host(void)
 {
     signal(SIGCHLD, SIG_IGN);
     test_one();
-}
-
-static bool was_cached(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options)
-{
-    cordon_result *result = NULL;
-    cordon_error err = {0};
-    int code = cordon_execute(engine, request, options, &result, &err);
-    CHECK(code == 0, "%s: %s", err.step, err.text);
-    CHECK(!strcmp(cordon_result_stdout(result, NULL), "7\n"), "%s", cordon_result_json(result));
-    const char *json = cordon_result_json(result);
-    CHECK(strstr(json, "\"cached\":true") || strstr(json, "\"cached\":false"), "%s", json);
-    bool cached = strstr(json, "\"cached\":true") != NULL;
-    cordon_result_free(result);
-    return cached;
-}
-
-static bool tenant_was_cached(const cordon_request *request, const char *tenant, size_t bytes)
-{
-    engine_options.tenant = tenant;
-    engine_options.cache_bytes = bytes;
-    cordon_engine *engine = open_engine();
-    bool cached = was_cached(engine, request, NULL);
-    cordon_engine_close(engine);
-    return cached;
-}
-
-static void *compile_often(void *context)
-{
-    cordon_request *request = new_request("c", "#include <stdio.h>\nint main(void) { puts(\"7\"); }");
-    for (int i = 0; i < 5; i++)
-        was_cached(context, request, NULL);
-    cordon_request_free(request);
-    return NULL;
-}
-
-/* What one tenant compiled is not used for another; nothing is used where the caller wants none. */
-static void test_cache(void)
-{
-    char directory[] = "/tmp/cordon-api-XXXXXX", command[64];
-    CHECK(mkdtemp(directory), "no directory");
-    engine_options.cache_dir = directory;
-    cordon_request *request = new_request("c", "#include <stdio.h>\nint main(void) { printf(\"%d\\n\", 7); }");
-    CHECK(!tenant_was_cached(request, "one", 0), "the first time");
-    CHECK(tenant_was_cached(request, "one", 0), "the second time");
-    CHECK(!tenant_was_cached(request, "two", 0), "another tenant");
-    CHECK(!tenant_was_cached(request, NULL, 0), "no tenant");
-    CHECK(!tenant_was_cached(request, "", 0), "a tenant without a name");
-    CHECK(tenant_was_cached(request, NULL, 0), "no tenant, again");
-    CHECK(!tenant_was_cached(request, "one", SIZE_MAX), "no cache at all");
-    CHECK(tenant_was_cached(request, "one", 0), "still there");
-    CHECK(!tenant_was_cached(request, "small", 1024), "too large to keep");
-    CHECK(!tenant_was_cached(request, "small", 1024), "too large to keep, again");
-    engine_options.cache_bytes = 0;
-    cordon_engine *engine = open_engine();
-    cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
-    options.no_cache = 1;
-    CHECK(!was_cached(engine, request, NULL), "\"small\" may keep it now");
-    CHECK(!was_cached(engine, request, &options), "no cache for this run");
-    CHECK(was_cached(engine, request, NULL), "no cache was for that run only");
-    pthread_t threads[4];
-    for (int i = 0; i < 4; i++)
-        CHECK(!pthread_create(&threads[i], NULL, compile_often, engine), "no thread");
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
-    cordon_engine_close(engine);
-    cordon_request_free(request);
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    CHECK(system(command) == 0, "%s", command);
 }
 
 static void test_close_kills(void)
