@@ -54,12 +54,14 @@ except KeyError:
 
 
 def rehearse():
-    """Goes the way of a program, so that the memory it takes is there and private before anybody waits."""
+    """Goes the way of a program to its end, so that the memory it takes is there and private before anybody waits."""
     kept = sys.argv[:], getattr(sys, "orig_argv", [])[:], sys.path[0]
     main = sys.modules["__main__"]
-    entry, source, arguments = unpack(b"4 7 1 1 1 1 7 3 %d\ncodewarm.py1-01warm.py644%b" % (len(REHEARSAL), REHEARSAL))
+    entry, source, arguments = unpack(b"4 7 1 1 1 1 7 3 %d\ncodemain.py1-01main.py644%b" % (len(REHEARSAL), REHEARSAL))
     module, path = become(entry, arguments)
     run(module, path, source)
+    flush()
+    release(module, path, len(sys.modules))
     module.__dict__.clear()
     os.unlink(path)
     sys.modules["__main__"] = main
@@ -83,6 +85,7 @@ def receive():
         message = os.read(CHANNEL, MESSAGE_MAX)
     except BlockingIOError:
         rehearse()
+        prepare_usual()
         os.set_blocking(CHANNEL, True)
         os.write(CHANNEL, b"r")
         message = os.read(CHANNEL, MESSAGE_MAX)
@@ -124,6 +127,12 @@ def module_for(path):
 
 USUAL = "/work/main.py"
 usual_main = None  # made before anybody waits
+
+
+def prepare_usual():
+    global usual_main
+    if os.getcwd() == "/work":
+        usual_main = module_for(USUAL)
 
 
 def become(entry, arguments):
@@ -197,6 +206,21 @@ def run(main, path, source):
     return 0, False
 
 
+def release(module, path, loaded):
+    """Lets go of a program's modules and finalizes what they held."""
+    for value in list(module.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
+        if isinstance(value, IOBase):
+            flush_one(value)
+    folder, kept = os.path.dirname(path), []
+    while len(sys.modules) > loaded:  # those that the program loaded came last
+        other = sys.modules.popitem()[1]
+        if not (getattr(other, "__file__", None) or "").startswith(folder):
+            kept.append(other)
+    module = value = other = None
+    sys.modules.pop("__main__", None)
+    gc.collect()
+
+
 def finish(path, status, interrupted, loaded):
     """The end of an interpreter, but for what only frees memory."""
     global main, usual_main
@@ -208,17 +232,9 @@ def finish(path, status, interrupted, loaded):
     atexit._run_exitfuncs()
     done = flush()
     sys.last_type = sys.last_value = sys.last_traceback = None
-    for value in list(main.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
-        if isinstance(value, IOBase):
-            flush_one(value)
-    folder, kept = os.path.dirname(path), []
-    while len(sys.modules) > loaded:  # those that the program loaded came last
-        module = sys.modules.popitem()[1]
-        if not (getattr(module, "__file__", None) or "").startswith(folder):
-            kept.append(module)
-    main = usual_main = module = value = None
-    sys.modules.pop("__main__", None)
-    gc.collect()  # nothing holds the program's modules any more: its objects are finalized
+    last = [main]
+    main = usual_main = None
+    release(last.pop(), path, loaded)
     done = flush() and done
     if interrupted:
         import _signal
@@ -239,8 +255,7 @@ gc.freeze()
 if zygote:
     fork_on_demand(sys.argv[3])
 LOADED = len(sys.modules)
-if os.getcwd() == "/work":
-    usual_main = module_for(USUAL)
+prepare_usual()
 entry, source, arguments = unpack(receive())
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)

@@ -285,7 +285,7 @@ void account_final(struct cell *cell, struct usage *usage, uint64_t *oom_kills)
         return;
     }
     struct cgroup_counters counters;
-    cgroup_read(&cell->cgroup, &counters);
+    cgroup_read(&cell->cgroup, cell->limit, &counters);
     usage->cpu_user_us = less(counters.cpu_user_us, cell->before.cpu_user_us);
     usage->cpu_system_us = less(counters.cpu_system_us, cell->before.cpu_system_us);
     usage->memory_peak_bytes = counters.memory_peak_bytes;

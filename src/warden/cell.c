@@ -28,6 +28,8 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 /* Without a cgroup the samples are the memory limit: short enough that little can be taken between two of them. */
 #define SAMPLE_ALONE_US 10000
 #define RETRY_US        2000
+/* After an answer that can go first: the caller has the processor for its part before the clearing away begins. */
+#define ANSWER_US 500
 
 static void send_failure(struct cell *cell, enum control control, enum cell_step step, uint32_t detail, int error,
                          const char *text)
@@ -76,11 +78,24 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
     cell->retry_us = clock_us();
 }
 
-static void send_ending(struct warden *warden, struct cell *cell)
+/* What only a living cell needs. The listener goes after the kill: a call that waits for an answer must not get one. */
+static void put_down(struct warden *warden, struct cell *cell)
+{
+    kill_processes(cell);
+    cell->put_down = true;
+    scout_forget(warden, cell);
+    loop_forget(warden, &cell->listener);
+    loop_forget(warden, &cell->oom);
+}
+
+static void send_ending(struct warden *warden, struct cell *cell, bool stands_still)
 {
     uint64_t oom_kills = 0;
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
+    /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
+    if (!stands_still || cell->cgroup.kind == CGROUP_NONE || event.usage.processes_peak != 1)
+        put_down(warden, cell);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
     if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
         cell->hits |= HIT_CPU;
@@ -109,17 +124,13 @@ static void send_ending(struct warden *warden, struct cell *cell)
     cell->work_fd = -1;
 }
 
-/* The verdict stands from here; what follows is clearing away. */
-static void end(struct warden *warden, struct cell *cell)
+/* The verdict stands from here; what follows is clearing away. `stands_still`: the program waits in a call. */
+static void end(struct warden *warden, struct cell *cell, bool stands_still)
 {
     cell->ended_us = warden->last_end_us = clock_us();
-    kill_processes(cell);
-    send_ending(warden, cell);
+    send_ending(warden, cell, stands_still);
     cell->phase = PHASE_ENDED;
-    cell->retry_us = cell->ended_us;
-    scout_forget(warden, cell);
-    loop_forget(warden, &cell->listener);
-    loop_forget(warden, &cell->oom);
+    cell->retry_us = cell->put_down ? cell->ended_us : cell->ended_us + ANSWER_US;
 }
 
 void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause)
@@ -134,7 +145,7 @@ void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause
         }
     }
     cell->ending.cause = cause;
-    end(warden, cell);
+    end(warden, cell, false);
 }
 
 /* A process of an ended cell is gone: see at once what is left to clear away. */
@@ -182,7 +193,7 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     else
         cell->ending.signal = info.si_status;
     cell->ending.exited = true;
-    end(warden, cell);
+    end(warden, cell, false);
 }
 
 void cell_exiting(struct warden *warden, struct cell *cell, int status)
@@ -194,7 +205,7 @@ void cell_exiting(struct warden *warden, struct cell *cell, int status)
         return;
     cell->ending.exit_code = status;
     cell->ending.exited = true;
-    end(warden, cell);
+    end(warden, cell, true);
 }
 
 static void on_init_exit(struct warden *warden, struct cell *cell, uint32_t events)
@@ -304,6 +315,7 @@ static void begin_waiting(struct warden *warden, struct cell *cell)
 {
     cell->phase = PHASE_WAITING;
     account_begin(cell);
+    cgroup_open_counters(&cell->cgroup);
     pool_cell_ready(warden, cell);
 }
 
@@ -412,8 +424,6 @@ void cell_collect(struct warden *warden)
     }
 }
 
-/* After the end: both processes reaped, then the groups removed. A group may stay busy for a moment after its last
- * process was reaped. */
 /* A process that could not be watched is still a child: killed by its pid, which is its own until it is reaped. */
 static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
 {
@@ -423,13 +433,18 @@ static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
     *reaped = waitpid(pid, NULL, WNOHANG | __WALL) != 0;
 }
 
+/* After the end: both processes reaped, then the groups removed. A group may stay busy for a moment after its last
+ * process was reaped. */
 static void clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
+    if (!cell->put_down)
+        put_down(warden, cell);
     reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
     reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
     if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
         cell->retry_us = now_us + 100 * RETRY_US; /* the pidfds wake the loop; this is for a lost kill */
-        kill_processes(cell);
+        if (now_us > cell->ended_us + 50 * RETRY_US)
+            kill_processes(cell);
         return;
     }
     if (cgroup_remove(&warden->cgroups, &cell->cgroup) < 0 && errno == EBUSY) {
@@ -529,6 +544,8 @@ struct cell *cell_new(struct warden *warden)
         cell->cgroup.dirs[i] = -1;
     for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
         cell->cgroup.join_files[i] = -1;
+    for (int i = 0; i < CG_COUNTERS; i++)
+        cell->cgroup.counters[i] = -1;
     cell->lifeline = cell->gate = cell->work_fd = cell->plan_fd = cell->forked_talk = -1;
     cell->number = ++warden->last_cell;
     cell->made_us = clock_us();

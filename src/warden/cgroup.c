@@ -15,6 +15,15 @@
 
 #define NAME_FORMAT "cordon-%d-%llu-"
 
+/* v2 has user and system time in one. */
+static const struct counter_file {
+    enum cgroup_controller controller;
+    const char *v1, *v2;
+} counter_files[CG_COUNTERS] = {[CG_CPU_TIME] = {CG_CPUACCT, "cpuacct.usage", "cpu.stat"},
+                                [CG_CPU_SYSTEM] = {CG_CPUACCT, "cpuacct.usage_sys", NULL},
+                                [CG_MEMORY_PEAK] = {CG_MEMORY, "memory.max_usage_in_bytes", "memory.peak"},
+                                [CG_PIDS_PEAK] = {CG_PIDS, "pids.peak", "pids.peak"}};
+
 /* A process is named by pid and start time, so that a reused pid is not taken for a living warden. 0 when dead. */
 static unsigned long long start_time(pid_t pid)
 {
@@ -75,6 +84,8 @@ int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup
     *cgroup = (struct cgroup){.kind = root->kind, .dirs = {-1, -1, -1, -1}, .oom_fd = -1};
     for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
         cgroup->join_files[i] = -1;
+    for (int i = 0; i < CG_COUNTERS; i++)
+        cgroup->counters[i] = -1;
     snprintf(cgroup->name, sizeof cgroup->name, "%s%u", root->prefix, number);
     if (root->kind == CGROUP_NONE)
         return 0;
@@ -95,13 +106,79 @@ int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit)
     return cgroup->kind == CGROUP_V1 ? cgroup_v1_limit(cgroup, limit) : cgroup_v2_limit(cgroup, limit);
 }
 
-void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
+/* The text of a counter, from the open file or the one of its name. */
+static bool read_counter(const struct cgroup *cgroup, enum cgroup_counter counter, char *text, size_t size)
+{
+    int fd = cgroup->counters[counter];
+    const struct counter_file *file = &counter_files[counter];
+    bool v1 = cgroup->kind == CGROUP_V1;
+    *text = '\0';
+    if (fd < 0)
+        return fd_read_text_at(v1 ? cgroup->dirs[file->controller] : cgroup->dirs[0], v1 ? file->v1 : file->v2, text,
+                               size) > 0;
+    ssize_t n = pread(fd, text, size - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static uint64_t read_counter_number(const struct cgroup *cgroup, enum cgroup_counter counter)
+{
+    char text[64];
+    return read_counter(cgroup, counter, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The number after `key` in a text of "key number" lines. */
+static uint64_t find_key(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line; line = cgroup_next_line(line))
+        if (!strncmp(line, key, length) && line[length] == ' ')
+            return strtoull(line + length + 1, NULL, 10);
+    return 0;
+}
+
+static void read_cpu(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us)
+{
+    char text[1024];
+    if (cgroup->kind == CGROUP_V1) { /* the total is exact, the split is counted in ticks */
+        uint64_t total = read_counter_number(cgroup, CG_CPU_TIME) / 1000;
+        *system_us = read_counter_number(cgroup, CG_CPU_SYSTEM) / 1000;
+        if (*system_us > total)
+            *system_us = total;
+        *user_us = total - *system_us;
+        return;
+    }
+    read_counter(cgroup, CG_CPU_TIME, text, sizeof text);
+    *user_us = find_key(text, "user_usec");
+    *system_us = find_key(text, "system_usec");
+}
+
+void cgroup_open_counters(struct cgroup *cgroup)
+{
+    bool v1 = cgroup->kind == CGROUP_V1;
+    for (int i = 0; i < CG_COUNTERS && cgroup->kind != CGROUP_NONE; i++)
+        if (v1 || counter_files[i].v2)
+            cgroup->counters[i] = openat(v1 ? cgroup->dirs[counter_files[i].controller] : cgroup->dirs[0],
+                                         v1 ? counter_files[i].v1 : counter_files[i].v2, O_RDONLY | O_CLOEXEC);
+}
+
+void cgroup_read(const struct cgroup *cgroup, const int64_t *limit, struct cgroup_counters *counters)
 {
     *counters = (struct cgroup_counters){0};
-    if (cgroup->kind == CGROUP_V1)
-        cgroup_v1_read(cgroup, counters);
-    else if (cgroup->kind == CGROUP_V2)
-        cgroup_v2_read(cgroup, counters);
+    if (cgroup->kind == CGROUP_NONE)
+        return;
+    bool v1 = cgroup->kind == CGROUP_V1;
+    read_cpu(cgroup, &counters->cpu_user_us, &counters->cpu_system_us);
+    counters->memory_peak_bytes = read_counter_number(cgroup, CG_MEMORY_PEAK);
+    counters->processes_peak = read_counter_number(cgroup, CG_PIDS_PEAK);
+    /* A single charge is far smaller than half of any limit; a kernel without a peak tells 0. */
+    if (!counters->memory_peak_bytes || counters->memory_peak_bytes >= (uint64_t)limit[LIMIT_MEMORY_BYTES] / 2)
+        counters->oom_kills =
+            cgroup_read_key(cgroup->dirs[CG_MEMORY], v1 ? "memory.oom_control" : "memory.events", "oom_kill");
+    if (!counters->processes_peak || counters->processes_peak > (uint64_t)limit[LIMIT_PROCESSES])
+        counters->process_refusals = cgroup_read_key(cgroup->dirs[v1 ? CG_PIDS : 0], "pids.events", "max");
+    if (counters->processes_peak > 0)
+        counters->processes_peak--; /* init */
 }
 
 void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us)
@@ -110,10 +187,8 @@ void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *syst
     if (cgroup->kind == CGROUP_V1) {
         fd_write_text_at(cgroup->dirs[CG_CPUACCT], "cpuacct.usage", "0");
         fd_write_text_at(cgroup->dirs[CG_MEMORY], "memory.max_usage_in_bytes", "0");
-    } else if (cgroup->kind == CGROUP_V2) {
-        *user_us = cgroup_read_key(cgroup->dirs[0], "cpu.stat", "user_usec");
-        *system_us = cgroup_read_key(cgroup->dirs[0], "cpu.stat", "system_usec");
-    }
+    } else if (cgroup->kind == CGROUP_V2)
+        read_cpu(cgroup, user_us, system_us);
 }
 
 uint64_t cgroup_memory_now(const struct cgroup *cgroup)
@@ -189,6 +264,8 @@ void cgroup_close(struct cgroup *cgroup)
 {
     for (int i = 0; i < CG_CONTROLLERS; i++)
         cleanup_close(&cgroup->dirs[i]), cgroup->dirs[i] = -1;
+    for (int i = 0; i < CG_COUNTERS; i++)
+        cleanup_close(&cgroup->counters[i]), cgroup->counters[i] = -1;
     cgroup_joined(cgroup);
 }
 
@@ -208,14 +285,5 @@ uint64_t cgroup_read_number(int dir, const char *file)
 uint64_t cgroup_read_key(int dir, const char *file, const char *key)
 {
     char text[2048];
-    if (fd_read_text_at(dir, file, text, sizeof text) <= 0)
-        return 0;
-    size_t length = strlen(key);
-    for (char *line = text; line; line = strchr(line, '\n')) {
-        if (*line == '\n')
-            line++;
-        if (!strncmp(line, key, length) && line[length] == ' ')
-            return strtoull(line + length + 1, NULL, 10);
-    }
-    return 0;
+    return fd_read_text_at(dir, file, text, sizeof text) > 0 ? find_key(text, key) : 0;
 }

@@ -21,11 +21,15 @@ struct cgroup_root {
     const char *cause;
 };
 
+/* What is read of a group when its program has ended. */
+enum cgroup_counter { CG_CPU_TIME, CG_CPU_SYSTEM, CG_MEMORY_PEAK, CG_PIDS_PEAK, CG_COUNTERS };
+
 struct cgroup {
     enum cgroup_kind kind;
     int dirs[CG_CONTROLLERS];
     char name[96];
     int join_files[CELL_CGROUP_FILES_MAX]; /* v1: the `tasks` files the child writes itself into */
+    int counters[CG_COUNTERS];             /* -1: opened when needed */
     int oom_fd;                            /* v1: eventfd; v2: memory.events; -1 when none */
 };
 
@@ -46,7 +50,10 @@ void cgroup_sweep(const struct cgroup_root *root);
 int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup);
 /* `limit` as in a plan; before any of the program's processes is in it. */
 int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit);
-void cgroup_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
+/* `limit` as it is in force: what cannot have happened within it is not looked up. */
+void cgroup_read(const struct cgroup *cgroup, const int64_t *limit, struct cgroup_counters *counters);
+/* Opens them ahead, for a group that will be asked when somebody waits for the answer. */
+void cgroup_open_counters(struct cgroup *cgroup);
 /* Counters count from here where the kernel can do that; what was used of the processors before, where it cannot. */
 void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us);
 uint64_t cgroup_memory_now(const struct cgroup *cgroup);
@@ -76,8 +83,6 @@ int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup);
 int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup);
 int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit);
 int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit);
-void cgroup_v1_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
-void cgroup_v2_read(const struct cgroup *cgroup, struct cgroup_counters *counters);
 
 /* Kernel files. */
 int cgroup_write_number(int dir, const char *file, int64_t number);

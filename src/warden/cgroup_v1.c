@@ -142,19 +142,3 @@ int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit)
     /* One more than the limit: init is in the group too. */
     return MUTANT(PROCESSES) ? 0 : cgroup_write_number(cgroup->dirs[CG_PIDS], "pids.max", limit[LIMIT_PROCESSES] + 1);
 }
-
-void cgroup_v1_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
-{
-    const int *dirs = cgroup->dirs;
-    /* The total is exact, the split is counted in ticks. */
-    uint64_t total = cgroup_read_number(dirs[CG_CPUACCT], "cpuacct.usage") / 1000;
-    uint64_t in_kernel = cgroup_read_number(dirs[CG_CPUACCT], "cpuacct.usage_sys") / 1000;
-    counters->cpu_system_us = in_kernel < total ? in_kernel : total;
-    counters->cpu_user_us = total - counters->cpu_system_us;
-    counters->memory_peak_bytes = cgroup_read_number(dirs[CG_MEMORY], "memory.max_usage_in_bytes");
-    counters->oom_kills = cgroup_read_key(dirs[CG_MEMORY], "memory.oom_control", "oom_kill");
-    counters->processes_peak = cgroup_read_number(dirs[CG_PIDS], "pids.peak");
-    counters->process_refusals = cgroup_read_key(dirs[CG_PIDS], "pids.events", "max");
-    if (counters->processes_peak > 0)
-        counters->processes_peak--; /* init */
-}

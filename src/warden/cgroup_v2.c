@@ -155,16 +155,3 @@ int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup)
     cgroup->oom_fd = openat(cgroup->dirs[0], "memory.events", O_RDONLY | O_CLOEXEC);
     return cgroup->oom_fd < 0 ? -1 : 0;
 }
-
-void cgroup_v2_read(const struct cgroup *cgroup, struct cgroup_counters *counters)
-{
-    int dir = cgroup->dirs[0];
-    counters->cpu_user_us = cgroup_read_key(dir, "cpu.stat", "user_usec");
-    counters->cpu_system_us = cgroup_read_key(dir, "cpu.stat", "system_usec");
-    counters->memory_peak_bytes = cgroup_read_number(dir, "memory.peak");
-    counters->oom_kills = cgroup_read_key(dir, "memory.events", "oom_kill");
-    counters->processes_peak = cgroup_read_number(dir, "pids.peak");
-    counters->process_refusals = cgroup_read_key(dir, "pids.events", "max");
-    if (counters->processes_peak > 0)
-        counters->processes_peak--; /* init */
-}

@@ -38,7 +38,10 @@ bool identity_may_administer(void)
 
 bool identity_may_raise_limits(void)
 {
-    return has_capability(CAP_SYS_RESOURCE);
+    static int may = -1; /* the warden gains and loses none */
+    if (may < 0)
+        may = has_capability(CAP_SYS_RESOURCE);
+    return may;
 }
 
 static int write_map(pid_t pid, const char *file, const char *text)

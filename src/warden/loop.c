@@ -50,6 +50,14 @@ int loop_release(struct warden *warden, struct watch *watch)
     return fd;
 }
 
+void loop_move(struct warden *warden, struct watch *from, struct watch *to, struct cell *cell)
+{
+    to->fd = from->fd;
+    to->cell = cell;
+    from->fd = -1;
+    loop_rearm(warden, to, true);
+}
+
 bool loop_has_input(int fd)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};

@@ -86,9 +86,7 @@ void order_cold(struct warden *warden, struct cell *cell)
 
 void order_move(struct warden *warden, struct cell *from, struct cell *to)
 {
-    int run = from->run.fd;
-    loop_release(warden, &from->run);
-    loop_watch(warden, &to->run, run, to, to->run.ready);
+    loop_move(warden, &from->run, &to->run, to);
     to->accepted_us = from->accepted_us;
     to->plan = from->plan;
     to->plan_fd = from->plan_fd;

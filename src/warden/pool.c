@@ -19,6 +19,7 @@
 #define YOUNG_US     20000
 #define QUIET_US     400
 #define FILLING_MAX  2
+#define STRANGERS_US 20000
 #define TARGET_FIRST 2
 #define IDLE_US      (30 * SECOND_US)
 #define SHRINK_US    (10 * SECOND_US)
@@ -28,7 +29,7 @@
 #define ORDER_PATIENCE_US (3 * SECOND_US)
 #define UNKNOWN_BYTES     (16 << 20)
 /* At most, between its order and its end. */
-#define CELL_DESCRIPTORS 32
+#define CELL_DESCRIPTORS 36
 #define BYTES_DEFAULT    (UINT64_C(1) << 30)
 
 static const unsigned ceilings[] = {[POOL_SLOTS] = 8, [POOL_STARTED] = 8, [POOL_FORKED] = 24};
@@ -360,8 +361,10 @@ static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
 
 void pool_tick(struct warden *warden, uint64_t now_us)
 {
-    if (warden->strangers)
+    if (warden->strangers && now_us >= warden->strangers_us) {
         zygote_reap_strangers(warden);
+        warden->strangers_us = now_us + STRANGERS_US;
+    }
     for (struct pool *pool = warden->pools; pool; pool = pool->next) {
         if (warden->leaving)
             return;

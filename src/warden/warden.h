@@ -82,6 +82,7 @@ struct cell {
     uid_t uid;
     bool init_reaped, program_reaped;
     bool program_ready; /* restrictions are in force; exec is next */
+    bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
     uint64_t accepted_us, started_us, ended_us;
@@ -133,7 +134,8 @@ struct warden {
     uint64_t last_end_us;
     uint64_t descriptors_max;
     uint32_t last_cell;
-    bool strangers; /* children of a zygote that died before it told of them may wait to be reaped */
+    bool strangers;        /* children of a zygote that died before it told of them may wait to be reaped */
+    uint64_t strangers_us; /* when to look for them next */
     int epoll;
     struct watch engine;
     struct cell *cells;
@@ -164,6 +166,8 @@ void loop_watch_priority(struct warden *warden, struct watch *watch);
 void loop_rearm(struct warden *warden, struct watch *watch, bool on);
 void loop_forget(struct warden *warden, struct watch *watch); /* closes the descriptor */
 int loop_release(struct warden *warden, struct watch *watch); /* hands it back open */
+/* The descriptor goes to a watch of another cell, with that one's handler. */
+void loop_move(struct warden *warden, struct watch *from, struct watch *to, struct cell *cell);
 bool loop_has_input(int fd);
 void loop_run(struct warden *warden);
 
