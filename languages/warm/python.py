@@ -45,7 +45,7 @@ def fork_on_demand(library):
 REHEARSAL = b"""def f(x):
     return [x]
 s = f"{f(1)} {1.5}"
-print(end="", flush=True)
+print(s, "warm")
 try:
     {}[s]
 except KeyError:
@@ -59,8 +59,13 @@ def rehearse():
     main = sys.modules["__main__"]
     entry, source, arguments = unpack(b"4 7 1 1 1 1 7 3 %d\ncodemain.py1-01main.py644%b" % (len(REHEARSAL), REHEARSAL))
     module, path = become(entry, arguments)
+    null, out = os.open("/dev/null", os.O_WRONLY), os.dup(1)
+    os.dup2(null, 1)
     run(module, path, source)
     flush()
+    os.dup2(out, 1)
+    os.close(null)
+    os.close(out)
     release(module, path, len(sys.modules))
     module.__dict__.clear()
     os.unlink(path)
@@ -256,6 +261,7 @@ if zygote:
     fork_on_demand(sys.argv[3])
 LOADED = len(sys.modules)
 prepare_usual()
+entry = source = arguments = main = path = status = interrupted = None  # the names' memory, too
 entry, source, arguments = unpack(receive())
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)

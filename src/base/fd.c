@@ -79,7 +79,7 @@ union control_space {
     char bytes[CMSG_SPACE(sizeof(int) * FD_MESSAGE_MAX)];
 };
 
-int fd_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count)
+static int send_message(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count, int flags)
 {
     if (fd_count > FD_MESSAGE_MAX) {
         errno = EMSGSIZE;
@@ -100,12 +100,23 @@ int fd_send(int socket, const void *bytes, size_t length, const int *fds, size_t
     }
     ssize_t n;
     do
-        n = sendmsg(socket, &message, MSG_NOSIGNAL);
+        n = sendmsg(socket, &message, MSG_NOSIGNAL | flags);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -1 : 0;
 }
 
-ssize_t fd_receive(int socket, void *bytes, size_t size, int *fds, size_t fd_max, size_t *fd_count)
+int fd_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count)
+{
+    return send_message(socket, bytes, length, fds, fd_count, 0);
+}
+
+int fd_send_now(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count)
+{
+    return send_message(socket, bytes, length, fds, fd_count, MSG_DONTWAIT);
+}
+
+static ssize_t receive_message(int socket, void *bytes, size_t size, int *fds, size_t fd_max, size_t *fd_count,
+                               int flags)
 {
     struct iovec iov = {.iov_base = bytes, .iov_len = size};
     union control_space control;
@@ -115,7 +126,7 @@ ssize_t fd_receive(int socket, void *bytes, size_t size, int *fds, size_t fd_max
     bool reset = false;
     /* A peer that left without reading everything leaves an error in front of what it sent last. */
     do
-        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
     while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));
     *fd_count = 0;
     if (n < 0)
@@ -143,6 +154,16 @@ ssize_t fd_receive(int socket, void *bytes, size_t size, int *fds, size_t fd_max
         return -1;
     }
     return n;
+}
+
+ssize_t fd_receive(int socket, void *bytes, size_t size, int *fds, size_t fd_max, size_t *fd_count)
+{
+    return receive_message(socket, bytes, size, fds, fd_max, fd_count, 0);
+}
+
+ssize_t fd_receive_now(int socket, void *bytes, size_t size, int *fds, size_t fd_max, size_t *fd_count)
+{
+    return receive_message(socket, bytes, size, fds, fd_max, fd_count, MSG_DONTWAIT);
 }
 
 int fd_set_nonblocking(int fd, bool nonblocking)

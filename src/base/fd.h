@@ -25,6 +25,9 @@ int fd_write_text_at(int dir_fd, const char *path, const char *text);
  * received descriptors are CLOEXEC; a message cut short (data or descriptors) is EMSGSIZE and leaves nothing open. */
 int fd_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);
 ssize_t fd_receive(int socket, void *bytes, size_t size, int *fds, size_t fd_max, size_t *fd_count);
+/* The same without waiting: EAGAIN. */
+int fd_send_now(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);
+ssize_t fd_receive_now(int socket, void *bytes, size_t size, int *fds, size_t fd_max, size_t *fd_count);
 
 int fd_set_nonblocking(int fd, bool nonblocking);
 

@@ -20,6 +20,7 @@
 #include "cell/mutant.h"
 #include "engine/compile_cache.h"
 #include "engine/delegate.h"
+#include "engine/offers.h"
 #include "engine/warm.h"
 #include "warden/protocol.h"
 
@@ -166,6 +167,7 @@ static void stop_warden(struct cordon_engine *engine)
 {
     cleanup_close(&engine->socket);
     engine->socket = -1;
+    offers_free(engine);
     if (engine->warden <= 0)
         return;
     struct pollfd gone = {.fd = engine->warden_pidfd, .events = POLLIN};

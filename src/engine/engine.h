@@ -22,6 +22,7 @@ struct cordon_engine {
     size_t warm_bytes;
     pthread_mutex_t pools_lock;
     struct known_pool *pools; /* that the warden knows */
+    struct offer *offers;     /* cells to be had without asking; under the same lock */
     char *zygote_path;        /* NULL: none is forked */
 };
 

@@ -16,6 +16,8 @@
 #include "base/fd.h"
 #include "cell/report.h"
 #include "engine/engine.h"
+#include "engine/offers.h"
+#include "plan/code.h"
 
 #define CHUNK     65536
 #define VALUE_MAX (256 << 10)
@@ -144,31 +146,21 @@ static int talk_to_warden(struct exchange *exchange, const struct exchange_input
                : error_sys(err, errno, "warden", "cannot send the order to the warden");
 }
 
-int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
-                   const struct exchange_input *input, cordon_error *err)
+static bool watch_output(struct exchange *exchange)
 {
-    *exchange = (struct exchange){.engine = engine,
-                                  .epoll = epoll,
-                                  .talk = -1,
-                                  .streams = {{.fd = -1}, {.fd = -1}},
-                                  .value_fd = -1,
-                                  .stdin_read = -1,
-                                  .stdin_write = -1,
-                                  .stdin_source = -1,
-                                  .work_fd = -1,
-                                  .sent_us = clock_us(),
-                                  .stop_on_output_limit = input->stop_on_output_limit,
-                                  .on_output = input->on_output,
-                                  .context = input->context};
-    for (int i = 0; i < 2; i++)
-        capture_init(&exchange->streams[i].capture, input->output_cap);
-    auto_close int plan_fd = -1;
-    int code = plan_write(input->plan, &plan_fd, err);
-    if (code == 0)
-        code = talk_to_warden(exchange, input, plan_fd, err);
-    if (code < 0)
-        exchange_close(exchange);
-    return code;
+    const int read_from[] = {exchange->streams[0].fd, exchange->streams[1].fd, exchange->value_fd};
+    bool good = true;
+    for (unsigned i = 0; i < ARRAY_LEN(read_from); i++)
+        good &= read_from[i] < 0 || watch(exchange, read_from[i], EPOLLIN) == 0;
+    return good;
+}
+
+void exchange_watch_output(struct exchange *exchange)
+{
+    bool late = exchange->lazy && exchange->started;
+    exchange->lazy = false;
+    if (late && exchange->state == EXCHANGE_RUNNING && !watch_output(exchange))
+        exchange->state = EXCHANGE_GONE;
 }
 
 /* The program runs: its streams have come, and it can be given what it is to read. */
@@ -185,11 +177,9 @@ static bool take_streams(struct exchange *exchange, const int *fds, size_t count
     exchange->streams[0].fd = fds[STARTED_STDOUT];
     exchange->streams[1].fd = fds[STARTED_STDERR];
     exchange->value_fd = count > STARTED_VALUE ? fds[STARTED_VALUE] : -1;
-    const int read_from[] = {exchange->streams[0].fd, exchange->streams[1].fd, exchange->value_fd};
-    bool good = fd_set_nonblocking(exchange->stdin_write, true) == 0 && watch(exchange, exchange->stdin_write, 0) == 0;
-    for (unsigned i = 0; i < ARRAY_LEN(read_from); i++)
-        good &= read_from[i] < 0 ||
-                (fd_set_nonblocking(read_from[i], true) == 0 && watch(exchange, read_from[i], EPOLLIN) == 0);
+    bool good = watch(exchange, exchange->stdin_write, 0) == 0;
+    if (!exchange->lazy)
+        good &= watch_output(exchange);
     if (exchange->stdin_source >= 0) {
         exchange->stdin_pollable = watch(exchange, exchange->stdin_source, EPOLLIN) == 0;
         good &= exchange->stdin_pollable || errno == EPERM; /* a regular file, always ready */
@@ -197,6 +187,75 @@ static bool take_streams(struct exchange *exchange, const int *fds, size_t count
     if (good)
         feed_stdin(exchange, false);
     return good;
+}
+
+/* Straight to a program that waits, if one was offered for such a run. The warden is told first, so that it knows by
+ * the time the program does anything. */
+static bool take_offer(struct exchange *exchange, const struct exchange_input *input)
+{
+    const struct plan_source *plan = input->plan;
+    struct code_source code = {
+        .limit = plan->limits->value, .handover = plan->handover, .files = plan->files, .file_count = plan->file_count};
+    while (code.handover && code.handover[code.handover_count])
+        code.handover_count++;
+    if (!plan->pool || plan->mount_count || input->no_offer || !code_fits(&code))
+        return false;
+    struct offer *offer = offer_take(exchange->engine, plan->pool, plan->limits);
+    if (!offer)
+        return false;
+    struct run_command take = {.type = COMMAND_TAKE, .accepted_us = exchange->sent_us};
+    bool good = open_stdin_source(exchange, input) == 0 &&
+                send(offer->fds[OFFER_RUN], &take, sizeof take, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof take &&
+                code_send(offer->fds[OFFER_PROGRAM], &code) == 0;
+    exchange->talk = offer->fds[OFFER_RUN];
+    offer->fds[OFFER_RUN] = -1;
+    exchange->offered = true;
+    good = good && watch(exchange, exchange->talk, EPOLLIN) == 0;
+    size_t streams = offer->fd_count - OFFER_STREAMS;
+    offer->fd_count = OFFER_STREAMS; /* the exchange has the others now */
+    good = take_streams(exchange, offer->fds + OFFER_STREAMS, streams) && good;
+    offer_free(offer);
+    return good;
+}
+
+static void open_exchange(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                          const struct exchange_input *input)
+{
+    *exchange = (struct exchange){.engine = engine,
+                                  .epoll = epoll,
+                                  .talk = -1,
+                                  .streams = {{.fd = -1}, {.fd = -1}},
+                                  .value_fd = -1,
+                                  .stdin_read = -1,
+                                  .stdin_write = -1,
+                                  .stdin_source = -1,
+                                  .work_fd = -1,
+                                  .sent_us = clock_us(),
+                                  .stop_on_output_limit = input->stop_on_output_limit,
+                                  .lazy = input->lazy,
+                                  .on_output = input->on_output,
+                                  .context = input->context};
+    for (int i = 0; i < 2; i++)
+        capture_init(&exchange->streams[i].capture, input->output_cap);
+}
+
+int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                   const struct exchange_input *input, cordon_error *err)
+{
+    open_exchange(exchange, engine, epoll, input);
+    if (take_offer(exchange, input))
+        return 0;
+    if (exchange->offered) {
+        exchange_close(exchange);
+        open_exchange(exchange, engine, epoll, input);
+    }
+    auto_close int plan_fd = -1;
+    int code = plan_write(input->plan, &plan_fd, err);
+    if (code == 0)
+        code = talk_to_warden(exchange, input, plan_fd, err);
+    if (code < 0)
+        exchange_close(exchange);
+    return code;
 }
 
 static void take_output(struct exchange *exchange, int index, size_t most)
@@ -274,13 +333,18 @@ static void take_event(struct exchange *exchange)
     int fds[STARTED_MAX];
     size_t fd_count = 0;
     ssize_t n = fd_receive(exchange->talk, &event, sizeof event, fds, STARTED_MAX, &fd_count);
-    if (n >= (ssize_t)sizeof(uint32_t) && event.type == EVENT_STARTED) {
+    bool ended = n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED;
+    if (exchange->offered && !(ended && event.ended.taken)) {
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+        exchange->state = EXCHANGE_VOID;
+    } else if (n >= (ssize_t)sizeof(uint32_t) && event.type == EVENT_STARTED) {
         if (!take_streams(exchange, fds, fd_count))
             finish(exchange, EXCHANGE_GONE);
     } else if (n == sizeof event.failed && event.type == EVENT_FAILED) {
         exchange->failed = event.failed;
         finish(exchange, EXCHANGE_FAILED);
-    } else if (n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED) {
+    } else if (ended) {
         memcpy(&exchange->ended, &event.ended, (size_t)n);
         exchange->work_fd = fd_count ? fds[0] : -1;
         finish(exchange, EXCHANGE_ENDED);

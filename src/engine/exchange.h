@@ -14,11 +14,14 @@
 
 struct cordon_engine;
 
-enum exchange_state { EXCHANGE_RUNNING, EXCHANGE_ENDED, EXCHANGE_FAILED, EXCHANGE_GONE };
+/* VOID: the waiting cell ended before it was taken. Nothing ran; start again without an offer. */
+enum exchange_state { EXCHANGE_RUNNING, EXCHANGE_ENDED, EXCHANGE_FAILED, EXCHANGE_GONE, EXCHANGE_VOID };
 
 struct exchange_input {
     const struct plan_source *plan;
     const int *mount_fds; /* one for each mount of the plan; borrowed */
+    bool no_offer;        /* by an order in any case */
+    bool lazy;            /* output is not watched until exchange_watch_output() */
     size_t output_cap;
     bool stop_on_output_limit;
     const char *stdin_bytes; /* NULL: from stdin_fd, or empty */
@@ -49,6 +52,8 @@ struct exchange {
     void (*on_output)(void *context, int stream, const void *bytes, size_t length);
     void *context;
     bool started;
+    bool lazy;
+    bool offered; /* no order was given: the cell had been offered */
     struct event_failed failed;
     struct event_ended ended;
     int work_fd; /* the cell's work directory, once it ended */
@@ -60,6 +65,8 @@ int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int 
                    const struct exchange_input *input, cordon_error *err);
 /* Handles whatever is ready; the new state. */
 enum exchange_state exchange_dispatch(struct exchange *exchange);
+/* For a lazy one: from here on output is taken as it comes. A program that is soon done need not wake anybody. */
+void exchange_watch_output(struct exchange *exchange);
 void exchange_command(struct exchange *exchange, uint32_t command);
 /* The failure as an error for the caller. `files` names what the plan wrote, for errors about one of them. */
 int exchange_error(const struct exchange *exchange, const struct plan_source *plan, cordon_error *err);

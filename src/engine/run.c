@@ -23,6 +23,9 @@
 #include "engine/result.h"
 #include "engine/warm.h"
 
+/* So long a program that nobody watches may run before its output is taken; a pipe holds what it prints until then. */
+#define LAZY_MS 1
+
 enum stage { STAGE_COMPILE, STAGE_PROGRAM, STAGE_DONE };
 
 struct cordon_run {
@@ -34,7 +37,9 @@ struct cordon_run {
     struct exchange exchange;
     struct collected made; /* what the compile step left */
     struct compile_key key;
-    bool has_key; /* the compile step may be looked up and kept */
+    bool is_private; /* nobody else can cancel it or wait for it */
+    bool no_offer;   /* one was void */
+    bool has_key;    /* the compile step may be looked up and kept */
     int epoll;
     int cancel; /* eventfd, so that any thread or signal handler may ask */
     bool cancelled;
@@ -92,6 +97,8 @@ static int start_stage(cordon_run *run, cordon_error *err)
     int64_t cap = run->step.plan.limits->value[LIMIT_OUTPUT_BYTES];
     struct exchange_input input = {.plan = &run->step.plan,
                                    .mount_fds = run->prepared.mount_fds,
+                                   .no_offer = run->no_offer,
+                                   .lazy = run->is_private && !run->options.on_output,
                                    .output_cap = cap == LIMIT_UNLIMITED ? SIZE_MAX : (size_t)cap,
                                    .stdin_fd = -1};
     if (!compile) {
@@ -339,9 +346,11 @@ static int describe(cordon_run *run)
 static int set_up(cordon_run *run, cordon_error *err)
 {
     run->epoll = epoll_create1(EPOLL_CLOEXEC);
-    run->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!run->is_private)
+        run->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = run->cancel};
-    if (run->epoll < 0 || run->cancel < 0 || epoll_ctl(run->epoll, EPOLL_CTL_ADD, run->cancel, &event) < 0)
+    if (run->epoll < 0 ||
+        (!run->is_private && (run->cancel < 0 || epoll_ctl(run->epoll, EPOLL_CTL_ADD, run->cancel, &event) < 0)))
         return error_sys(err, errno, "run", "cannot set up the run");
     run->result = calloc(1, sizeof *run->result);
     if (!run->result || describe(run) < 0)
@@ -350,8 +359,8 @@ static int set_up(cordon_run *run, cordon_error *err)
     return start_stage(run, err);
 }
 
-int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
-                     cordon_run **out, cordon_error *err)
+static int start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                 bool is_private, cordon_run **out, cordon_error *err)
 {
     const cordon_run_options defaults = CORDON_RUN_OPTIONS_INIT;
     if (options && options->struct_size < sizeof defaults)
@@ -363,6 +372,7 @@ int cordon_run_start(cordon_engine *engine, const cordon_request *request, const
     run->engine = engine_ref(engine);
     run->options = options ? *options : defaults;
     run->epoll = run->cancel = -1;
+    run->is_private = is_private;
     run->stage = STAGE_DONE;
     int code = prepare(engine, request, &run->prepared, err);
     if (code < 0) {
@@ -380,6 +390,12 @@ int cordon_run_start(cordon_engine *engine, const cordon_request *request, const
     return 0;
 }
 
+int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                     cordon_run **out, cordon_error *err)
+{
+    return start(engine, request, options, false, out, err);
+}
+
 int cordon_run_fd(const cordon_run *run)
 {
     return run->epoll;
@@ -388,7 +404,7 @@ int cordon_run_fd(const cordon_run *run)
 static void check_cancel(cordon_run *run)
 {
     uint64_t count;
-    if (read(run->cancel, &count, sizeof count) == sizeof count) {
+    if (run->cancel >= 0 && read(run->cancel, &count, sizeof count) == sizeof count) {
         run->cancelled = true;
         exchange_command(&run->exchange, COMMAND_CANCEL);
     }
@@ -421,7 +437,11 @@ int cordon_run_dispatch(cordon_run *run, cordon_error *err)
     if (state == EXCHANGE_RUNNING)
         return 0;
     int code;
-    if (state == EXCHANGE_ENDED)
+    if (state == EXCHANGE_VOID) {
+        end_stage(run);
+        run->no_offer = true;
+        code = start_stage(run, err);
+    } else if (state == EXCHANGE_ENDED)
         code = run->stage == STAGE_COMPILE ? finish_compile(run, err) : finish_program(run, err);
     else {
         code = exchange_error(&run->exchange, &run->step.plan, err);
@@ -437,7 +457,8 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
     int code;
     while ((code = cordon_run_dispatch(run, err)) == 0) {
         struct pollfd ready = {.fd = run->epoll, .events = POLLIN};
-        poll(&ready, 1, -1);
+        if (poll(&ready, 1, run->exchange.lazy ? LAZY_MS : -1) == 0)
+            exchange_watch_output(&run->exchange);
     }
     if (code < 0)
         return code;
@@ -472,7 +493,7 @@ int cordon_execute(cordon_engine *engine, const cordon_request *request, const c
                    cordon_result **result, cordon_error *err)
 {
     cordon_run *run = NULL;
-    int code = cordon_run_start(engine, request, options, &run, err);
+    int code = start(engine, request, options, true, &run, err);
     if (code < 0)
         return code;
     code = cordon_run_wait(run, result, err);

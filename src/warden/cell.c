@@ -108,6 +108,7 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     event.cgroup = cell->cgroup.kind;
     event.uid = cell->uid;
     event.warm = cell->warmth;
+    event.taken = cell->ordered;
     event.start_us = cell->started_us - cell->accepted_us;
     event.run_us = cell->ended_us - cell->started_us;
     event.denial_count = cell->denial_count;
@@ -160,6 +161,7 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     (void)events;
     siginfo_t info = {0};
     struct rusage rusage = {0};
+    offer_settle(warden, cell);
     if (syscall(SYS_waitid, P_PIDFD, cell->program.fd, &info, WEXITED | __WALL, &rusage) < 0)
         return;
     loop_forget(warden, &cell->program);
@@ -230,6 +232,7 @@ static void on_oom(struct warden *warden, struct cell *cell, uint32_t events)
 {
     (void)events;
     uint64_t count;
+    offer_settle(warden, cell);
     if (cell->cgroup.kind == CGROUP_V1) {
         if (read(cell->oom.fd, &count, sizeof count) != sizeof count)
             return;
@@ -242,17 +245,24 @@ static void on_oom(struct warden *warden, struct cell *cell, uint32_t events)
     cell_kill(warden, cell, ENDING_MEMORY);
 }
 
-static void on_command(struct warden *warden, struct cell *cell, uint32_t events)
+void cell_listen(struct warden *warden, struct cell *cell)
 {
-    (void)events;
-    uint32_t command = 0;
+    struct run_command command = {0};
     ssize_t n = recv(cell->run.fd, &command, sizeof command, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n == sizeof command && command == COMMAND_OUTPUT_LIMIT)
+    if (n == sizeof command && command.type == COMMAND_TAKE && cell->offered)
+        offer_taken(warden, cell, command.accepted_us);
+    else if (n >= (ssize_t)sizeof command.type && command.type == COMMAND_OUTPUT_LIMIT)
         cell_kill(warden, cell, ENDING_OUTPUT);
     else
         cell_kill(warden, cell, ENDING_CANCELLED);
+}
+
+static void on_command(struct warden *warden, struct cell *cell, uint32_t events)
+{
+    (void)events;
+    cell_listen(warden, cell);
 }
 
 static uint64_t sample_interval(const struct cell *cell)

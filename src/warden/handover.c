@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,12 +13,8 @@
 #include "base/fd.h"
 #include "cell/mutant.h"
 #include "cell/steps.h"
+#include "plan/code.h"
 #include "warden/warden.h"
-
-/* One message, which must fit into a socket's buffer of ordinary size. */
-#define CODE_BYTES_MAX (96 << 10)
-#define ITEMS_MAX      512
-#define STORE_PAGE     4096
 
 int handover_plan(struct cell *cell, int plan_fd, const struct plan *plan, bool waits)
 {
@@ -37,72 +31,19 @@ int handover_plan(struct cell *cell, int plan_fd, const struct plan *plan, bool 
     return fd_send(cell->talk.fd, &message, sizeof message, fds, count);
 }
 
-/* Whoever writes the files into a slot tells of those that do not fit; a bootstrap would have to be believed. */
-static bool files_fit_limits(const struct plan *plan)
+static struct code_source code_of(const struct plan *plan)
 {
-    const int64_t *limit = plan->limit;
-    int64_t bytes = 0;
-    for (size_t i = 0; i < plan->file_count; i++) {
-        int64_t length = (int64_t)plan->files[i].length;
-        bytes += length + STORE_PAGE;
-        if (limit[LIMIT_FILE_BYTES] != LIMIT_UNLIMITED && length > limit[LIMIT_FILE_BYTES])
-            return false;
-    }
-    return 2 * bytes <= limit[LIMIT_DISK_BYTES] && (int64_t)plan->file_count * 32 <= limit[LIMIT_INODES];
+    return (struct code_source){.limit = plan->limit,
+                                .handover = plan->handover,
+                                .handover_count = plan->handover_count,
+                                .files = plan->files,
+                                .file_count = plan->file_count};
 }
 
 bool handover_fits(const struct plan *plan)
 {
-    if (!files_fit_limits(plan))
-        return false;
-    size_t items = plan->handover_count + 1 + 3 * plan->file_count, bytes = 8 * items;
-    for (size_t i = 0; i < plan->handover_count; i++)
-        bytes += strlen(plan->handover[i]);
-    for (size_t i = 0; i < plan->file_count && bytes < CODE_BYTES_MAX; i++)
-        bytes += strlen(plan->files[i].path) + plan->files[i].length;
-    return items <= ITEMS_MAX && bytes <= CODE_BYTES_MAX;
-}
-
-struct code {
-    struct iovec parts[1 + ITEMS_MAX];
-    size_t count;
-    char header[ITEMS_MAX * 8 + 16];
-    size_t header_length;
-    char modes[ITEMS_MAX / 3][8];
-    char file_count[8];
-};
-
-static void add(struct code *code, const void *bytes, size_t length)
-{
-    code->parts[code->count++] = (struct iovec){(void *)bytes, length};
-    code->header_length +=
-        (size_t)snprintf(code->header + code->header_length, sizeof code->header - code->header_length, "%zu ", length);
-}
-
-/* A line of lengths, then everything those are the lengths of. */
-static int send_code(int socket, const struct plan *plan)
-{
-    static struct code code; /* large, and used by one thread */
-    code.count = 1;
-    code.header_length = 0;
-    for (size_t i = 0; i < plan->handover_count; i++)
-        add(&code, plan->handover[i], strlen(plan->handover[i]));
-    add(&code, code.file_count, (size_t)snprintf(code.file_count, sizeof code.file_count, "%zu", plan->file_count));
-    for (size_t i = 0; i < plan->file_count; i++) {
-        const struct plan_file *file = &plan->files[i];
-        add(&code, file->path, strlen(file->path));
-        add(&code, code.modes[i],
-            (size_t)snprintf(code.modes[i], sizeof code.modes[i], "%o", (unsigned)file->mode & 0777));
-        add(&code, file->content, file->length);
-    }
-    code.header[code.header_length - 1] = '\n';
-    code.parts[0] = (struct iovec){code.header, code.header_length};
-    struct msghdr message = {.msg_iov = code.parts, .msg_iovlen = code.count};
-    ssize_t n;
-    do
-        n = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? -1 : 0;
+    struct code_source code = code_of(plan);
+    return code_fits(&code);
 }
 
 static int reconfigure_store(const struct cell *cell, const int64_t *limit)
@@ -231,7 +172,8 @@ void handover_code(struct warden *warden, struct cell *cell)
         return;
     }
     uint64_t now = clock_us();
-    if (send_code(cell->talk.fd, &cell->plan) < 0) {
+    struct code_source code = code_of(&cell->plan);
+    if (code_send(cell->talk.fd, &code) < 0) {
         cell_fail(warden, cell, STEP_HANDOVER, 0, errno, NULL);
         return;
     }

@@ -190,6 +190,7 @@ void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)
         loop_forget(warden, &cell->listener);
         return;
     }
+    offer_settle(warden, cell);
     for (int i = 0; i < ROUND_MAX && cell->listener.fd >= 0 && !cell->observed_waits; i++) {
         if (!take_token(cell, clock_us())) {
             cell->notify_paused = true;

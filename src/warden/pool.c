@@ -19,6 +19,7 @@
 #define YOUNG_US     20000
 #define QUIET_US     400
 #define FILLING_MAX  2
+#define OFFERS_MAX   4 /* of all pools: each holds descriptors of the caller */
 #define STRANGERS_US 20000
 #define TARGET_FIRST 2
 #define IDLE_US      (30 * SECOND_US)
@@ -56,7 +57,9 @@ static void count(const struct warden *warden)
         if (!cell->pool || cell->ordered || cell->phase >= PHASE_STARTING)
             continue;
         struct pool_counts *counts = &cell->pool->counts;
-        if (is_ready(cell)) {
+        if (cell->offered)
+            counts->offered++;
+        else if (is_ready(cell)) {
             counts->ready++;
             counts->oldest_ready = cell;
         } else {
@@ -76,8 +79,9 @@ static bool has_room(const struct warden *warden, const struct pool *pool)
 {
     uint64_t held = cell_bytes(pool), cells = 1;
     for (const struct pool *other = warden->pools; other; other = other->next) {
-        cells += other->counts.ready + other->counts.filling;
-        held += (other->counts.ready + other->counts.filling) * cell_bytes(other);
+        unsigned of_it = other->counts.ready + other->counts.filling + other->counts.offered;
+        cells += of_it;
+        held += of_it * cell_bytes(other);
     }
     return held <= warden->pool_bytes_max && cells * CELL_DESCRIPTORS <= warden->descriptors_max / 2;
 }
@@ -282,7 +286,7 @@ void pool_list(struct warden *warden, int socket)
         struct event_pool event = {.type = EVENT_POOL,
                                    .kind = pool->kind,
                                    .key = pool->key,
-                                   .ready = pool->counts.ready,
+                                   .ready = pool->counts.ready + pool->counts.offered,
                                    .filling = pool->counts.filling,
                                    .target = pool->target > pool->floor ? pool->target : pool->floor,
                                    .served = pool->served,
@@ -305,7 +309,9 @@ void pool_list(struct warden *warden, int socket)
 
 static void drop(struct warden *warden, struct cell *cell)
 {
-    cell_kill(warden, cell, ENDING_CANCELLED);
+    offer_settle(warden, cell);
+    if (!cell->ordered)
+        cell_kill(warden, cell, ENDING_CANCELLED);
 }
 
 /* What waited too long goes: its interpreter may have changed on disk, and its layout should not be learnt. */
@@ -328,6 +334,9 @@ static void shrink(struct warden *warden, struct pool *pool, uint64_t now_us)
     pool->floor = 0;
     for (count(warden); pool->counts.ready > pool->target; count(warden))
         drop(warden, pool->counts.oldest_ready);
+    for (struct cell *cell = warden->cells; cell && !pool->target; cell = cell->next)
+        if (cell->pool == pool && cell->offered)
+            drop(warden, cell);
     if (!pool->target && !pool->counts.filling)
         zygote_stop(warden, pool);
 }
@@ -351,17 +360,30 @@ static uint64_t quiet_at(const struct warden *warden)
 static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
 {
     const struct pool_counts *counts = &pool->counts;
-    if (counts->ready + counts->filling >= wanted(pool) || counts->filling >= FILLING_MAX || warden->leaving)
+    if (counts->ready + counts->filling + counts->offered >= wanted(pool) || counts->filling >= FILLING_MAX ||
+        warden->leaving)
         return UINT64_MAX;
-    if (2 * counts->ready < wanted(pool))
+    if (2 * (counts->ready + counts->offered) < wanted(pool))
         return pool->retry_us;
     uint64_t quiet = quiet_at(warden);
     return quiet > pool->retry_us ? quiet : pool->retry_us;
 }
 
+/* When a ready cell may be offered to the library; UINT64_MAX when none is to be. Only a pool in use offers any. */
+static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
+{
+    unsigned offered = 0;
+    for (const struct pool *other = warden->pools; other; other = other->next)
+        offered += other->counts.offered;
+    if (pool->kind == POOL_SLOTS || !pool->counts.ready || pool->counts.offered || offered >= OFFERS_MAX ||
+        warden->leaving || !(pool->served || pool->floor))
+        return UINT64_MAX;
+    return quiet_at(warden);
+}
+
 void pool_tick(struct warden *warden, uint64_t now_us)
 {
-    if (warden->strangers && now_us >= warden->strangers_us) {
+    if (warden->strangers && now_us >= warden->strangers_us && now_us >= quiet_at(warden)) {
         zygote_reap_strangers(warden);
         warden->strangers_us = now_us + STRANGERS_US;
     }
@@ -375,7 +397,9 @@ void pool_tick(struct warden *warden, uint64_t now_us)
         count(warden);
         if (fill_at(warden, pool) <= now_us && has_room(warden, pool))
             make_cell(warden, pool);
-        unsigned ready = pool->counts.ready;
+        if (offer_at(warden, pool) <= now_us)
+            offer_make(warden, pool->counts.oldest_ready);
+        unsigned ready = pool->counts.ready + pool->counts.offered;
         bool hopeless = pool->failed > 3 * (pool->served + 1) || (!pool->counts.filling && !has_room(warden, pool));
         for (struct pool_waiter *waiter = pool->waiters; waiter < pool->waiters + WAITERS_MAX; waiter++)
             if (waiter->socket >= 0 && (ready >= waiter->count || hopeless))
@@ -388,9 +412,11 @@ uint64_t pool_next_tick(const struct warden *warden)
 {
     uint64_t next = UINT64_MAX;
     for (const struct pool *pool = warden->pools; pool; pool = pool->next) {
-        uint64_t fill = has_room(warden, pool) ? fill_at(warden, pool) : UINT64_MAX;
+        uint64_t fill = has_room(warden, pool) ? fill_at(warden, pool) : UINT64_MAX, offer = offer_at(warden, pool);
         if (fill < next)
             next = fill;
+        if (offer < next)
+            next = offer;
         bool empty = !pool->target && !pool->floor && pool->zygote.state != ZYGOTE_SERVING;
         if (!empty && pool->shrink_us < next)
             next = pool->shrink_us;

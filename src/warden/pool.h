@@ -22,7 +22,7 @@ struct zygote {
 };
 
 struct pool_counts {
-    unsigned ready, filling;
+    unsigned ready, filling, offered;
     struct cell *oldest_ready, *oldest_filling;
 };
 

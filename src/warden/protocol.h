@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/control.h"
+#include "plan/limits.h"
 
 /* The engine's socket in the warden. */
 #define WARDEN_SOCKET 3
@@ -38,9 +39,16 @@ struct order {
 };
 
 /* From the library on a run's socket. */
-enum command_type { COMMAND_CANCEL = 1, COMMAND_OUTPUT_LIMIT };
+enum command_type { COMMAND_CANCEL = 1, COMMAND_OUTPUT_LIMIT, COMMAND_TAKE };
 
-enum event_type { EVENT_STARTED = 1, EVENT_FAILED, EVENT_ENDED, EVENT_WARM, EVENT_POOL };
+/* COMMAND_TAKE: an offered cell is this run's now; its code follows. The others are the first field alone. */
+struct run_command {
+    uint32_t type;
+    uint32_t zero;
+    uint64_t accepted_us;
+};
+
+enum event_type { EVENT_STARTED = 1, EVENT_FAILED, EVENT_ENDED, EVENT_WARM, EVENT_POOL, EVENT_OFFER };
 
 /* The cell could not be made, or the program not started: nothing of the user's ran. */
 struct event_failed {
@@ -58,6 +66,17 @@ enum started_fd { STARTED_STDIN_READ, STARTED_STDIN_WRITE, STARTED_STDOUT, START
 
 struct event_started {
     uint32_t type;
+};
+
+/* On the engine's socket, unasked: a waiting cell that the library may give code to by itself. Descriptors: the run's
+ * socket, on which it is taken first; the program's, for the code; then those of a start. */
+enum offer_fd { OFFER_RUN, OFFER_PROGRAM, OFFER_STREAMS, OFFER_MAX = OFFER_STREAMS + STARTED_MAX };
+
+struct event_offer {
+    uint32_t type;
+    uint32_t zero;
+    uint64_t pool;
+    int64_t limit[LIMIT_COUNT]; /* in force; only for runs that want just these */
 };
 
 struct event_warm {
@@ -122,6 +141,7 @@ struct event_ended {
     uint32_t cgroup;   /* enum cgroup_kind */
     uint32_t uid;      /* host uid of the program */
     uint32_t warm;     /* enum warmth */
+    uint32_t taken;    /* 0: it was offered, and ended before it had a run */
     uint64_t start_us; /* accepted → first user instruction */
     uint64_t run_us;
     struct usage usage;

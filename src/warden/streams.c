@@ -17,7 +17,7 @@ static int open_pipe(int *near, int *far, bool far_reads)
         return -1;
     *near = ends[far_reads ? 1 : 0];
     *far = ends[far_reads ? 0 : 1];
-    return fchmod(*far, 0666);
+    return fcntl(*near, F_SETFL, O_NONBLOCK) < 0 ? -1 : fchmod(*far, 0666);
 }
 
 int streams_open_value(struct cell *cell)
@@ -59,8 +59,8 @@ void streams_started(struct cell *cell)
 {
     struct event_started event = {.type = EVENT_STARTED};
     size_t count = cell->near[STARTED_VALUE] >= 0 ? STARTED_MAX : STARTED_VALUE;
-    if (cell->probe)
-        return; /* nobody reads, but the pipes must not be broken */
+    if (cell->probe || cell->near[STARTED_STDOUT] < 0)
+        return; /* nobody reads, but the pipes must not be broken; or the library has them already */
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, sizeof event, cell->near, count);
     close_all(cell->near, STARTED_MAX);

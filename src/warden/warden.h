@@ -82,6 +82,7 @@ struct cell {
     uid_t uid;
     bool init_reaped, program_reaped;
     bool program_ready; /* restrictions are in force; exec is next */
+    bool offered;       /* the library may take it by itself */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
@@ -209,6 +210,13 @@ void handover_code(struct warden *warden, struct cell *cell);
 /* Whether it fits into one message. */
 bool handover_fits(const struct plan *plan);
 
+/* offer.c: a waiting cell goes to the library ahead of any order, and is taken without asking */
+int offer_make(struct warden *warden, struct cell *cell);
+/* The library's word that it has. */
+void offer_taken(struct warden *warden, struct cell *cell, uint64_t accepted_us);
+/* Sees whether it has been taken meanwhile: whoever acts on an offered cell has to know. */
+void offer_settle(struct warden *warden, struct cell *cell);
+
 /* pool.c */
 void pool_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
 void pool_warm(struct warden *warden, const struct order *order, int socket);
@@ -230,6 +238,8 @@ uint64_t cell_next_tick(const struct cell *cell);
 void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause);
 void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
                const char *text);
+/* What the library has to say about it. */
+void cell_listen(struct warden *warden, struct cell *cell);
 void cell_end_all(struct warden *warden);
 /* Frees the cells that are gone for good. */
 void cell_collect(struct warden *warden);

@@ -136,6 +136,18 @@ def test_a_zygote_that_never_serves_is_given_up():
 # The warden
 
 
+def test_cells_that_died_waiting_are_not_used(engine):
+    """One of them had been given to the library already."""
+    for _ in range(5):
+        engine.run_warm("python", HELLO)
+        assert wait_for(lambda: pool_of(engine)["ready"] > 1)
+        time.sleep(0.05)
+        assert kill(engine.cells())
+        for _ in range(4):
+            assert_hello(engine.run("python", HELLO))
+    assert_tidy(engine)
+
+
 def alive(pids):
     """Those that still do anything. The dead whose warden is gone are ours to reap: until then their init stays."""
     for pid in pids:

@@ -1,0 +1,77 @@
+/* Owns the offers that the warden made: taken from its socket when a run looks for one. */
+#include "engine/offers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+
+void offer_free(struct offer *offer)
+{
+    for (size_t i = 0; offer && i < offer->fd_count; i++)
+        cleanup_close(&offer->fds[i]);
+    free(offer);
+}
+
+/* The next from the socket; NULL when there is none. */
+static struct offer *receive(struct cordon_engine *engine)
+{
+    struct event_offer event;
+    struct offer *offer = calloc(1, sizeof *offer);
+    ssize_t n;
+    if (!offer)
+        return NULL;
+    do /* one that found no room for its descriptors is lost, and its cell with it */
+        n = fd_receive_now(engine->socket, &event, sizeof event, offer->fds, OFFER_MAX, &offer->fd_count);
+    while (n < 0 && errno == EMSGSIZE);
+    if (n != sizeof event || event.type != EVENT_OFFER || offer->fd_count < OFFER_STREAMS + STARTED_VALUE) {
+        offer_free(offer);
+        return NULL;
+    }
+    offer->pool = event.pool;
+    memcpy(offer->limit, event.limit, sizeof offer->limit);
+    return offer;
+}
+
+/* Nothing is said of it but its end. */
+static bool has_ended(const struct offer *offer)
+{
+    char byte;
+    return recv(offer->fds[OFFER_RUN], &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+struct offer *offer_take(struct cordon_engine *engine, uint64_t pool, const struct limits *limits)
+{
+    struct offer *offer, *found = NULL;
+    pthread_mutex_lock(&engine->pools_lock);
+    while ((offer = receive(engine))) {
+        offer->next = engine->offers;
+        engine->offers = offer;
+    }
+    for (struct offer **link = &engine->offers; (offer = *link) && !found;) {
+        bool ended = has_ended(offer);
+        if (!ended && (offer->pool != pool || memcmp(offer->limit, limits->value, sizeof offer->limit) != 0)) {
+            link = &offer->next;
+            continue;
+        }
+        *link = offer->next;
+        if (ended)
+            offer_free(offer);
+        else
+            found = offer;
+    }
+    pthread_mutex_unlock(&engine->pools_lock);
+    return found;
+}
+
+void offers_free(struct cordon_engine *engine)
+{
+    while (engine->offers) {
+        struct offer *offer = engine->offers;
+        engine->offers = offer->next;
+        offer_free(offer);
+    }
+}

@@ -1,0 +1,52 @@
+/* Offers: a waiting cell given to the library ahead of any order. A run then goes straight to its program, while the
+ * warden learns of it beside. Once taken it is a run like any other. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "warden/pool.h"
+
+int offer_make(struct warden *warden, struct cell *cell)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    auto_close int ours = pair[0], theirs = pair[1];
+    struct event_offer event = {.type = EVENT_OFFER, .pool = cell->pool->key};
+    memcpy(event.limit, cell->limit, sizeof event.limit);
+    int fds[OFFER_MAX] = {[OFFER_RUN] = theirs, [OFFER_PROGRAM] = cell->talk.fd};
+    size_t count = OFFER_STREAMS + (cell->near[STARTED_VALUE] >= 0 ? STARTED_MAX : STARTED_VALUE);
+    memcpy(fds + OFFER_STREAMS, cell->near, sizeof cell->near);
+    /* A library that takes no offers lets them pile up: then there are enough of them. */
+    if (loop_watch(warden, &cell->run, take_fd(&ours), cell, cell->run.ready) < 0 ||
+        fd_send_now(warden->engine.fd, &event, sizeof event, fds, count) < 0) {
+        loop_forget(warden, &cell->run);
+        return -1;
+    }
+    cell->offered = true;
+    streams_close(cell);
+    loop_forget(warden, &cell->talk); /* the library's alone now */
+    return 0;
+}
+
+void offer_taken(struct warden *warden, struct cell *cell, uint64_t accepted_us)
+{
+    uint64_t now = clock_us();
+    cell->offered = false;
+    cell->ordered = true;
+    cell->accepted_us = accepted_us;
+    memcpy(cell->plan.limit, cell->limit, sizeof cell->limit);
+    cell->pool->served++;
+    cell->pool->used_us = now;
+    cell_running(warden, cell, now);
+}
+
+void offer_settle(struct warden *warden, struct cell *cell)
+{
+    if (cell->offered && cell->phase == PHASE_WAITING && loop_has_input(cell->run.fd))
+        cell_listen(warden, cell);
+}
