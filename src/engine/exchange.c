@@ -334,7 +334,10 @@ static void take_event(struct exchange *exchange)
     size_t fd_count = 0;
     ssize_t n = fd_receive(exchange->talk, &event, sizeof event, fds, STARTED_MAX, &fd_count);
     bool ended = n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED;
-    if (exchange->offered && !(ended && event.ended.taken)) {
+    for (int i = 0; i < 2 && ended && !event.ended.taken; i++)
+        take_output(exchange, i, DRAIN_MAX);
+    bool ran = exchange->streams[0].capture.total + exchange->streams[1].capture.total > 0;
+    if (exchange->offered && !(ended && (event.ended.taken || ran))) {
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);
         exchange->state = EXCHANGE_VOID;

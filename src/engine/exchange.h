@@ -14,7 +14,7 @@
 
 struct cordon_engine;
 
-/* VOID: the waiting cell ended before it was taken. Nothing ran; start again without an offer. */
+/* VOID: the waiting cell ended before it had its code, or said nothing of it. Start again without an offer. */
 enum exchange_state { EXCHANGE_RUNNING, EXCHANGE_ENDED, EXCHANGE_FAILED, EXCHANGE_GONE, EXCHANGE_VOID };
 
 struct exchange_input {

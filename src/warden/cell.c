@@ -161,6 +161,7 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
     (void)events;
     siginfo_t info = {0};
     struct rusage rusage = {0};
+    bool untold = cell->offered;
     offer_settle(warden, cell);
     if (syscall(SYS_waitid, P_PIDFD, cell->program.fd, &info, WEXITED | __WALL, &rusage) < 0)
         return;
@@ -192,8 +193,10 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
         return;
     if (info.si_code == CLD_EXITED)
         cell->ending.exit_code = info.si_status;
-    else
+    else {
         cell->ending.signal = info.si_status;
+        cell->ordered &= !untold; /* killed as it was being taken: its code may never have reached it */
+    }
     cell->ending.exited = true;
     end(warden, cell, false);
 }

@@ -141,7 +141,7 @@ struct event_ended {
     uint32_t cgroup;   /* enum cgroup_kind */
     uint32_t uid;      /* host uid of the program */
     uint32_t warm;     /* enum warmth */
-    uint32_t taken;    /* 0: it was offered, and ended before it had a run */
+    uint32_t taken;    /* 0: it was offered, and may have ended before it had its code */
     uint64_t start_us; /* accepted → first user instruction */
     uint64_t run_us;
     struct usage usage;

@@ -142,7 +142,8 @@ def test_cells_that_died_waiting_are_not_used(engine):
         engine.run_warm("python", HELLO)
         assert wait_for(lambda: pool_of(engine)["ready"] > 1)
         time.sleep(0.05)
-        assert kill(engine.cells())
+        dead = engine.cells()
+        assert kill(dead) and wait_for(lambda: not set(dead) & set(engine.cells()))
         for _ in range(4):
             assert_hello(engine.run("python", HELLO))
     assert_tidy(engine)
