@@ -1,6 +1,6 @@
 // Waits in a started Node.js for a program. Its argument is the script of the manifest's run_code, which a program given as
-// code runs by; one given as files runs as by `node ENTRY ARGS`.
-(() => {
+// code runs by; one given as files runs as by `node ENTRY ARGS`. `copy`, if there is one, returns in every copy of the process.
+(copy) => {
   'use strict';
   const fs = require('fs'), path = require('path');
   const Module = require('module');
@@ -8,32 +8,50 @@
   const runCode = (0, eval)(process.argv[1].replace(/\(\)\s*$/, '//# sourceURL=[eval]'));
   const buffer = Buffer.alloc(1 << 17);
 
-  // A dry run of the way a program takes, so that what it needs is loaded, compiled and in memory before one comes. Its output
-  // goes nowhere, and what it changed is put back. Nothing may wait for a tick, because that shows in the program's stacks.
+  // In a block, because a script's own names would stay.
+  const program = `{
+    const f = (x) => [...x].map((y) => ({ y })); class A { a = f('ab'); }
+    console.log('%s', JSON.stringify({ a: [1.5, 'b', null] }), 1, new A(), 'text'); console.error('text');
+  }`;
+
+  // A dry run of the way a program takes, so that what it needs is loaded, compiled and in memory before one comes. What it
+  // changed is put back. Nothing may wait for a tick, because that shows in the program's stacks.
   const rehearse = () => {
-    const { argv, execArgv, emitWarning } = process, streams = [process.stdout, process.stderr];
+    const { argv, execArgv, emitWarning } = process;
     const names = ['require', 'module', 'exports', '__filename', '__dirname'];
     const kept = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
-    for (const stream of streams) stream.write = () => true;
-    process.argv = [argv[0], 'warm.js'];
+    const message = `4 7 1 1 6 1 7 3 ${program.length}\ncodewarm.js01WARM=11warm.js644${program}`;
+    buffer.latin1Write(message);
+    const { entry, args } = unpack(read());
+    process.argv = [argv[0], entry, ...args];
     process.execArgv = [...execArgv];
-    // In a block, because a script's own names would stay.
-    fs.writeFileSync('warm.js', `{
-      const f = (x) => [...x].map((y) => ({ y })); class A { a = f('ab'); }
-      console.log('%s', JSON.stringify({ a: [1.5, 'b', null] }), 1, new A(), 'text'); console.error('text');
-    }`, { mode: 0o644 });
     runCode();
     new Module('/warm.js')._compile('exports.a = 1;', '/warm.js');
-    fs.unlinkSync('warm.js');
+    fs.unlinkSync(entry);
+    delete process.env.WARM;
+    process.removeAllListeners('uncaughtExceptionMonitor');
+    Object.assign(process, { argv, execArgv, emitWarning });
+    names.forEach((name, index) => kept[index] ? Object.defineProperty(globalThis, name, kept[index]) : delete globalThis[name]);
+    delete process.mainModule;
+  };
+
+  // On the streams that the program will have, which it must not write to.
+  const rehearseHere = () => {
+    const streams = [process.stdout, process.stderr];
+    for (const stream of streams) stream.write = () => true;
+    rehearse();
     for (const stream of streams) {
       delete stream.write;
       // To have been looked at made the descriptor non-blocking, and then a large fs.writeSync() to it fails.
       if (stream._handle && stream._handle.setBlocking) stream._handle.setBlocking(true);
     }
-    process.removeAllListeners('uncaughtExceptionMonitor');
-    Object.assign(process, { argv, execArgv, emitWarning });
-    names.forEach((name, index) => Object.defineProperty(globalThis, name, kept[index]));
-    delete process.mainModule;
+  };
+
+  // Takes the items of a message one by one.
+  const read = () => {
+    let at = buffer.indexOf(10) + 1, next = 0;
+    const lengths = buffer.latin1Slice(0, at - 1).split(' ');
+    return () => buffer.subarray(at, at += Number(lengths[next++]));
   };
 
   const receive = () => {
@@ -41,10 +59,7 @@
     const length = fs.readSync(channel, buffer, 0, buffer.length, null);
     fs.closeSync(channel);
     if (length === 0) process.reallyExit(0);
-    let at = buffer.indexOf(10) + 1;
-    const lengths = buffer.latin1Slice(0, at - 1).split(' ');
-    let next = 0;
-    return () => buffer.subarray(at, at += Number(lengths[next++]));
+    return read();
   };
 
   const unpack = (item) => {
@@ -97,9 +112,10 @@
     setImmediate(Module.runMain.bind(Module, file));
   };
 
-  rehearse();
+  if (copy) copy(rehearse);
+  rehearseHere();
   const { kind, entry, args } = unpack(receive());
   process.argv.splice(1, process.argv.length, entry, ...args);
   if (kind === 'code') runCode();
   else runFile(path.resolve(entry));
-})()
+}

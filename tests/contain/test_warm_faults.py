@@ -138,7 +138,7 @@ def test_a_zygote_that_never_serves_is_given_up():
 
 def test_cells_that_died_waiting_are_not_used(engine):
     """One of them had been given to the library already."""
-    for _ in range(5):
+    for _ in range(2):
         engine.run_warm("python", HELLO)
         assert wait_for(lambda: pool_of(engine)["ready"] > 1)
         time.sleep(0.05)
