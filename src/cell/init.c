@@ -105,6 +105,9 @@ static _Noreturn void guard(const struct init_setup *setup, int program_pidfd)
     /* The program must find nothing to reopen in /proc/1/fd even if init could be looked into. */
     const int held[] = {setup->lifeline, program_pidfd};
     descriptors_keep(held, ARRAY_LEN(held));
+    /* Its death is work that may wait: whoever kills it has an answer to send first. */
+    const struct sched_param none = {0};
+    sched_setscheduler(0, SCHED_BATCH, &none);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     identity_drop_capabilities();
     lock_down();
