@@ -41,9 +41,9 @@ static int allow(int ruleset, const char *path, uint64_t access, uint64_t handle
     return sys_landlock_add_path(ruleset, access & handled, fd);
 }
 
-int landlock_apply(const struct plan_mount *mounts, size_t mount_count, bool *enforced)
+int landlock_prepare(struct landlock *landlock)
 {
-    *enforced = false;
+    *landlock = (struct landlock){.ruleset = -1};
     if (MUTANT(LANDLOCK) || MUTANT(INIT_HIDDEN)) /* Landlock alone would hide init too */
         return 0;
     int abi = sys_landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -76,11 +76,17 @@ int landlock_apply(const struct plan_mount *mounts, size_t mount_count, bool *en
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (allow(ruleset, rules[i].path, rules[i].access, handled) < 0)
             return -1;
-    for (size_t i = 0; i < mount_count; i++)
-        if (mounts[i].writable && allow(ruleset, mounts[i].destination, everything, handled) < 0)
-            return -1;
-    if (sys_landlock_restrict_self(ruleset) < 0)
-        return -1;
-    *enforced = true;
+    *landlock = (struct landlock){take_fd(&ruleset), handled};
     return 0;
+}
+
+int landlock_apply(struct landlock *landlock, const struct plan_mount *mounts, size_t mount_count)
+{
+    auto_close int ruleset = take_fd(&landlock->ruleset);
+    if (ruleset < 0)
+        return 0;
+    for (size_t i = 0; i < mount_count; i++)
+        if (mounts[i].writable && allow(ruleset, mounts[i].destination, landlock->handled, landlock->handled) < 0)
+            return -1;
+    return sys_landlock_restrict_self(ruleset);
 }

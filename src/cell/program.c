@@ -69,11 +69,18 @@ static void make_root(const struct program_setup *setup, int report, struct hand
         _exit(127);
 }
 
-/* From the root of the cell's user namespace, with every right there, to its user without any. */
-static void give_up_rights(bool own_ids, int report, uint32_t *controls)
+/* Once the root stands: what no request changes of the way down, and a slot does before it waits for one. */
+static void prepare_restrictions(int report, struct landlock *landlock)
 {
     if (identity_lock() < 0)
         report_fail(report, STEP_CAPABILITIES, 0);
+    if (landlock_prepare(landlock) < 0)
+        report_fail(report, STEP_LANDLOCK, 0);
+}
+
+/* From the root of the cell's user namespace, with every right there, to its user without any. */
+static void give_up_rights(bool own_ids, int report, uint32_t *controls)
+{
     if (identity_become(CELL_UID, own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 1);
     if (identity_drop_capabilities() < 0)
@@ -88,14 +95,13 @@ static void give_up_rights(bool own_ids, int report, uint32_t *controls)
 }
 
 /* What remains reachable is fenced a second time, and the filter comes last. Sends the READY record. */
-static void restrict_and_report(const struct plan_mount *mounts, size_t mount_count, int report,
-                                struct cell_report *ready)
+static void restrict_and_report(struct landlock *landlock, const struct plan_mount *mounts, size_t mount_count,
+                                int report, struct cell_report *ready)
 {
-    bool landlocked = false;
-    if (landlock_apply(mounts, mount_count, &landlocked) < 0)
-        report_fail(report, STEP_LANDLOCK, 0);
-    if (landlocked)
+    if (landlock->ruleset >= 0)
         ready->controls |= CONTROL_BIT(CONTROL_LANDLOCK);
+    if (landlock_apply(landlock, mounts, mount_count) < 0)
+        report_fail(report, STEP_LANDLOCK, 1);
     int listener = -1;
     if (seccomp_apply(&listener) < 0)
         report_fail(report, STEP_SECCOMP, 0);
@@ -126,10 +132,11 @@ static void leave_warden(const struct program_setup *setup)
 
 /* Every right is still there, the request too: from here to user code. */
 static _Noreturn void run(const struct program_setup *setup, int report, const struct handover_message *handover,
-                          const struct plan *plan, const int streams[STREAM_COUNT], struct cell_report *ready)
+                          const struct plan *plan, const int streams[STREAM_COUNT], struct landlock *landlock,
+                          struct cell_report *ready)
 {
     uint32_t detail = 0;
-    int *kept[] = {&report};
+    int *kept[] = {&report, &landlock->ruleset};
     if (streams_connect(streams, handover->waits ? report : -1, kept, ARRAY_LEN(kept)) < 0)
         report_fail(report, STEP_STDIO, 0);
     give_up_rights(setup->own_ids, report, &ready->controls);
@@ -140,7 +147,7 @@ static _Noreturn void run(const struct program_setup *setup, int report, const s
     /* Not before: the disk's quota, not a signal for a file too long, tells of program files that do not fit. */
     if (rlimits_apply(0, plan->limit, setup->group_limits) < 0)
         report_fail(report, STEP_RLIMITS, 0);
-    restrict_and_report(plan->mounts, plan->mount_count, report, ready);
+    restrict_and_report(landlock, plan->mounts, plan->mount_count, report, ready);
     for (char *const *path = plan->candidates; *path; path++) {
         execve(*path, plan->argv, MUTANT(ENVIRONMENT) ? environ : plan->envp);
         if (errno != ENOENT && errno != ENOTDIR)
@@ -154,6 +161,7 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     int report = setup->report, streams[STREAM_COUNT];
     struct cell_report ready = {.kind = REPORT_READY};
     struct handover_message handover;
+    struct landlock landlock;
     struct plan plan;
 
     leave_warden(setup);
@@ -166,7 +174,8 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     make_root(setup, report, &handover, &plan, streams);
     if (enter_late(setup->gate, setup->namespaces, &ready.controls) < 0)
         report_fail(report, STEP_ENTER, 1);
-    run(setup, report, &handover, &plan, streams, &ready);
+    prepare_restrictions(report, &landlock);
+    run(setup, report, &handover, &plan, streams, &landlock, &ready);
 }
 
 _Noreturn void cell_slot_program_main(const struct program_setup *setup)
@@ -174,6 +183,7 @@ _Noreturn void cell_slot_program_main(const struct program_setup *setup)
     int report = setup->report, streams[STREAM_COUNT], mount_fds[PLAN_MOUNT_MAX];
     struct cell_report ready = {.kind = REPORT_READY};
     struct handover_message handover;
+    struct landlock landlock;
     struct plan plan;
     uint32_t detail = 0;
 
@@ -187,11 +197,12 @@ _Noreturn void cell_slot_program_main(const struct program_setup *setup)
         ready.controls |= CONTROL_BIT(CONTROL_CGROUPNS);
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);
+    prepare_restrictions(report, &landlock);
 
     wait_for_handover(report, &handover, &plan, streams, mount_fds);
     if (root_place_mounts(&plan, mount_fds, &detail) < 0)
         report_fail(report, STEP_REQUEST_MOUNT, detail);
-    run(setup, report, &handover, &plan, streams, &ready);
+    run(setup, report, &handover, &plan, streams, &landlock, &ready);
 }
 
 /* Namespaces that the fork itself did not enter. */
@@ -229,6 +240,8 @@ void cell_forked_main(const struct enter_message *message, int *fds)
     report = CELL_HANDOVER_FD;
     if (close_range(CELL_HANDOVER_FD + 1, ~0U, 0) < 0)
         report_fail(report, STEP_STDIO, 1);
+    struct landlock landlock;
+    prepare_restrictions(report, &landlock);
     give_up_rights(message->own_ids, report, &ready.controls);
     if (chdir("/work") < 0)
         report_fail(report, STEP_FILES, UINT32_MAX);
@@ -238,5 +251,5 @@ void cell_forked_main(const struct enter_message *message, int *fds)
     /* Changing ids without exec takes this away; there is no secret in here to hide from the program itself. */
     if (prctl(PR_SET_DUMPABLE, 1) < 0)
         report_fail(report, STEP_IDENTITY, 2);
-    restrict_and_report(NULL, 0, report, &ready);
+    restrict_and_report(&landlock, NULL, 0, report, &ready);
 }

@@ -1,4 +1,5 @@
 /* Per-process limits: the second net under the cgroup, and the first where there is none. */
+#include <errno.h>
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
@@ -16,6 +17,18 @@ static rlim_t or_infinity(int64_t value)
 static rlim_t cpu_seconds(int64_t cpu_ms)
 {
     return cpu_ms == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)((cpu_ms + 999) / 1000 + 1);
+}
+
+/* An ordinary caller may already be below what is wanted; limits only go down. */
+static int lower(int resource, struct rlimit want)
+{
+    struct rlimit now;
+    if (prlimit(0, (__rlimit_resource_t)resource, NULL, &now) < 0)
+        return -1;
+    want.rlim_max = now.rlim_max;
+    if (want.rlim_cur > want.rlim_max)
+        want.rlim_cur = want.rlim_max;
+    return prlimit(0, (__rlimit_resource_t)resource, &want, NULL);
 }
 
 int rlimits_apply(pid_t pid, const int64_t *limit, bool group_limits)
@@ -46,15 +59,12 @@ int rlimits_apply(pid_t pid, const int64_t *limit, bool group_limits)
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].off)
             continue;
-        struct rlimit now, want = {.rlim_cur = rows[i].soft, .rlim_max = rows[i].hard};
-        if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, NULL, &now) < 0)
-            return -1;
-        /* An ordinary caller may already be below; limits only go down. */
-        if (pid == 0 && want.rlim_max > now.rlim_max)
-            want.rlim_max = now.rlim_max;
+        struct rlimit want = {.rlim_cur = rows[i].soft, .rlim_max = rows[i].hard};
         if (want.rlim_cur > want.rlim_max)
             want.rlim_cur = want.rlim_max;
-        if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, &want, NULL) < 0)
+        if (prlimit(pid, (__rlimit_resource_t)rows[i].resource, &want, NULL) == 0)
+            continue;
+        if (errno != EPERM || pid != 0 || lower(rows[i].resource, want) < 0)
             return -1;
     }
     return 0;

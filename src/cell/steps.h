@@ -67,8 +67,14 @@ int rlimits_apply(pid_t pid, const int64_t *limit, bool group_limits);
 /* files.c */
 int files_write(const struct plan *plan, uint32_t *detail);
 
-/* landlock.c */
-int landlock_apply(const struct plan_mount *mounts, size_t mount_count, bool *enforced);
+/* landlock.c: the rules that are every cell's, and then, with those for the request's mounts, their enforcement.
+ * Without Landlock `ruleset` is -1 and nothing is done. */
+struct landlock {
+    int ruleset;
+    uint64_t handled;
+};
+int landlock_prepare(struct landlock *landlock);
+int landlock_apply(struct landlock *landlock, const struct plan_mount *mounts, size_t mount_count);
 
 /* seccomp.c: returns the listener in *listener, or -1 there when the kernel gives none. */
 int seccomp_apply(int *listener);
