@@ -579,6 +579,8 @@ struct cell *cell_new(struct warden *warden)
 
 void cell_end_all(struct warden *warden)
 {
-    for (struct cell *cell = warden->cells; cell; cell = cell->next)
+    for (struct cell *cell = warden->cells; cell; cell = cell->next) {
+        hurry(cell);
         cell_kill(warden, cell, ENDING_CANCELLED);
+    }
 }
