@@ -42,6 +42,9 @@ int cordon_request_add_mount(cordon_request *request, const char *source, const 
 int cordon_request_add_collect(cordon_request *request, const char *glob, cordon_error *err);
 int cordon_request_add_optional(cordon_request *request, const char *control, cordon_error *err);
 int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_or_stop, cordon_error *err);
+/* "none", "secrets", "all", or the name of a rule, of which there may be several. Unset means what the caller's filter
+ * does by default; the library itself has none. */
+int cordon_request_add_sanitize(cordon_request *request, const char *what, cordon_error *err);
 /* False: the interpreter is started for this run, and shares no hash seed or address layout with another run's. */
 int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *err);
 int cordon_request_set_output_encoding(cordon_request *request, const char *utf8_or_base64, cordon_error *err);

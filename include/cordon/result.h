@@ -47,6 +47,9 @@ bool cordon_result_cut(const cordon_result *result, int stream, size_t *offset);
 /* One line that says why it ended abnormally, or NULL. */
 const char *cordon_result_reason(const cordon_result *result);
 uint64_t cordon_result_wall_us(const cordon_result *result);
+/* What a filter has taken out; shown in the JSON, so it is told before that is asked for. `where` is "stdout",
+ * "stderr", "value" or "file". Copied. */
+int cordon_result_add_redaction(cordon_result *result, const char *rule, const char *where, uint64_t count);
 /* The whole result as one line of JSON (see docs/CONTRACT.md); NULL when memory is out. */
 const char *cordon_result_json(cordon_result *result);
 void cordon_result_free(cordon_result *result);

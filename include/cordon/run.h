@@ -20,6 +20,19 @@ extern "C" {
 
 typedef struct cordon_run cordon_run;
 
+/* Changes what a program printed before it is kept or told of: redaction. Called only inside wait and dispatch. What is
+ * to be delivered goes to `emit`, any number of times. */
+typedef void (*cordon_emit)(void *sink, const void *bytes, size_t length);
+
+typedef struct cordon_filter {
+    void *context;
+    /* The next bytes of stream 1 (stdout) or 2 (stderr). It may hold some back until more have come; with `length` 0
+     * the stream has ended and nothing may be held back. A compile step's streams end before the program's begin. */
+    void (*output)(void *context, int stream, const void *bytes, size_t length, cordon_emit emit, void *sink);
+    /* Another part of the result, whole: its "value", or the content of a collected "file". */
+    void (*text)(void *context, const char *what, const void *bytes, size_t length, cordon_emit emit, void *sink);
+} cordon_filter;
+
 typedef struct cordon_run_options {
     size_t struct_size;
     /* Called with bytes as they come, until the stream's cap. `stream` is 1 (stdout) or 2 (stderr). */
@@ -30,11 +43,14 @@ typedef struct cordon_run_options {
     int stdin_fd;
     /* Not zero: what is compiled is neither looked up nor kept. */
     int no_cache;
+    /* NULL: output is delivered as it is, and a request that asks for it to be sanitized is refused. Borrowed until the
+     * run is freed. */
+    const cordon_filter *filter;
 } cordon_run_options;
 
 #define CORDON_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(cordon_run_options), NULL, NULL, -1, 0                                                                  \
+        sizeof(cordon_run_options), NULL, NULL, -1, 0, NULL                                                            \
     }
 
 /* What the program did wrong is in the result. An error here means that Cordon did not run it: bad input, or a control

@@ -233,10 +233,13 @@ static void open_exchange(struct exchange *exchange, struct cordon_engine *engin
                                   .sent_us = clock_us(),
                                   .stop_on_output_limit = input->stop_on_output_limit,
                                   .lazy = input->lazy,
+                                  .filter = input->filter,
                                   .on_output = input->on_output,
                                   .context = input->context};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        exchange->streams[i].exchange = exchange;
         capture_init(&exchange->streams[i].capture, input->output_cap);
+    }
 }
 
 int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
@@ -258,6 +261,16 @@ int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int 
     return code;
 }
 
+/* What the program printed, as it is to be seen. */
+static void deliver(void *sink, const void *bytes, size_t length)
+{
+    struct exchange_stream *stream = sink;
+    const struct exchange *exchange = stream->exchange;
+    size_t live = capture_feed(&stream->capture, bytes, length);
+    if (live && exchange->on_output)
+        exchange->on_output(exchange->context, (int)(stream - exchange->streams) + 1, bytes, live);
+}
+
 static void take_output(struct exchange *exchange, int index, size_t most)
 {
     struct exchange_stream *stream = &exchange->streams[index];
@@ -273,9 +286,11 @@ static void take_output(struct exchange *exchange, int index, size_t most)
             break;
         }
         taken += (size_t)n;
-        size_t live = capture_feed(&stream->capture, bytes, (size_t)n);
-        if (live && exchange->on_output)
-            exchange->on_output(exchange->context, index + 1, bytes, live);
+        stream->total += (size_t)n;
+        if (exchange->filter)
+            exchange->filter->output(exchange->filter->context, index + 1, bytes, (size_t)n, deliver, stream);
+        else
+            deliver(stream, bytes, (size_t)n);
     }
     if (exchange->stop_on_output_limit && !exchange->stop_sent && capture_truncated(&stream->capture)) {
         exchange->stop_sent = true;
@@ -318,6 +333,8 @@ static void finish(struct exchange *exchange, enum exchange_state state)
     exchange->state = state;
     for (int i = 0; i < 2; i++) {
         take_output(exchange, i, DRAIN_MAX);
+        if (exchange->filter)
+            exchange->filter->output(exchange->filter->context, i + 1, NULL, 0, deliver, &exchange->streams[i]);
         release_tail(exchange, i);
     }
     take_value(exchange);
@@ -336,7 +353,7 @@ static void take_event(struct exchange *exchange)
     bool ended = n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED;
     for (int i = 0; i < 2 && ended && !event.ended.taken; i++)
         take_output(exchange, i, DRAIN_MAX);
-    bool ran = exchange->streams[0].capture.total + exchange->streams[1].capture.total > 0;
+    bool ran = exchange->streams[0].total + exchange->streams[1].total > 0;
     if (exchange->offered && !(ended && (event.ended.taken || ran))) {
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);

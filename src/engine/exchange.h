@@ -4,6 +4,7 @@
 #define ENGINE_EXCHANGE_H
 
 #include <cordon/error.h>
+#include <cordon/run.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct exchange_input {
     const char *stdin_bytes; /* NULL: from stdin_fd, or empty */
     size_t stdin_length;
     int stdin_fd;
+    const cordon_filter *filter; /* borrowed; may be NULL */
     void (*on_output)(void *context, int stream, const void *bytes, size_t length);
     void *context;
 };
@@ -37,9 +39,12 @@ struct exchange {
     int epoll;                    /* borrowed from the run */
     int talk;
     struct exchange_stream {
+        struct exchange *exchange;
         int fd;
+        uint64_t total; /* bytes read, before the filter */
         struct capture capture;
     } streams[2];
+    const cordon_filter *filter;
     int value_fd;
     struct buf value;
     int stdin_read, stdin_write; /* both kept: a program that closes its end must not raise SIGPIPE in the host */

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -87,6 +88,22 @@ uint64_t cordon_result_wall_us(const cordon_result *result)
     return result->program.usage.wall_us;
 }
 
+int cordon_result_add_redaction(cordon_result *result, const char *rule, const char *where, uint64_t count)
+{
+    struct result_redaction row = {strdup(rule), strdup(where), count};
+    struct result_redaction *rows =
+        reallocarray(result->redactions, result->redaction_count + 1, sizeof *result->redactions);
+    if (rows)
+        result->redactions = rows;
+    if (!rows || !row.rule || !row.where) {
+        free(row.rule);
+        free(row.where);
+        return CORDON_ENOMEM;
+    }
+    rows[result->redaction_count++] = row;
+    return 0;
+}
+
 void cordon_result_free(cordon_result *result)
 {
     if (!result)
@@ -100,6 +117,11 @@ void cordon_result_free(cordon_result *result)
         free(result->files[i].content);
     }
     free(result->files);
+    for (size_t i = 0; i < result->redaction_count; i++) {
+        free(result->redactions[i].rule);
+        free(result->redactions[i].where);
+    }
+    free(result->redactions);
     explanation_free(&result->error);
     free(result->language);
     if (result->engine)

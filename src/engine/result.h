@@ -50,6 +50,11 @@ struct cordon_result {
     bool base64_output;
     struct result_file *files;
     size_t file_count;
+    struct result_redaction {
+        char *rule, *where;
+        uint64_t count;
+    } * redactions;
+    size_t redaction_count;
     uint64_t files_skipped; /* matched, but not regular, not readable, or too large together */
     char *json;
 };

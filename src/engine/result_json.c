@@ -184,6 +184,17 @@ static json_t *value_json(const char *value)
     return parsed ? parsed : json_null();
 }
 
+static json_t *redactions_json(const cordon_result *result)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < result->redaction_count; i++) {
+        const struct result_redaction *row = &result->redactions[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "rule", row->rule, "stream", row->where, "count",
+                                              (json_int_t)row->count));
+    }
+    return list;
+}
+
 const char *cordon_result_json(cordon_result *result)
 {
     if (result->json)
@@ -202,7 +213,7 @@ const char *cordon_result_json(cordon_result *result)
     json_object_set_new(object, "reason", string_or_null(result->reason));
     json_object_set_new(object, "error", error_json(result));
     add_measures(object, &result->program);
-    json_object_set_new(object, "redactions", json_array());
+    json_object_set_new(object, "redactions", redactions_json(result));
     json_object_set_new(object, "files", files_json(result));
     json_object_set_new(object, "files_skipped", json_integer((json_int_t)result->files_skipped));
     json_object_set_new(object, "tests", json_null());

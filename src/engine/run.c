@@ -99,6 +99,7 @@ static int start_stage(cordon_run *run, cordon_error *err)
                                    .mount_fds = run->prepared.mount_fds,
                                    .no_offer = run->no_offer,
                                    .lazy = run->is_private && !run->options.on_output,
+                                   .filter = run->options.filter,
                                    .output_cap = cap == LIMIT_UNLIMITED ? SIZE_MAX : (size_t)cap,
                                    .stdin_fd = -1};
     if (!compile) {
@@ -160,7 +161,7 @@ static int take_outcome(cordon_run *run, struct outcome *outcome)
     for (int i = 0; i < 2; i++) {
         const struct capture *capture = &run->exchange.streams[i].capture;
         outcome->out[i] = capture_text(capture, &outcome->out_length[i], &outcome->cut_at[i]);
-        outcome->out_total[i] = capture->total;
+        outcome->out_total[i] = run->exchange.streams[i].total;
         outcome->truncated[i] = capture_truncated(capture);
         if (!outcome->out[i])
             return -1;
@@ -168,6 +169,27 @@ static int take_outcome(cordon_run *run, struct outcome *outcome)
     uint64_t spent = clock_us() - run->exchange.sent_us;
     outcome->finish_us = spent > ended->start_us + ended->run_us ? spent - ended->start_us - ended->run_us : 0;
     return take_denials(ended, outcome);
+}
+
+static void append(void *sink, const void *bytes, size_t length)
+{
+    buf_append(sink, bytes, length);
+}
+
+/* The text as it is to be seen; takes it, and gives one to be freed. NULL when memory is out. */
+static char *filter_text(const cordon_run *run, const char *what, char *text, size_t *length)
+{
+    const cordon_filter *filter = run->options.filter;
+    if (!filter || !filter->text)
+        return text;
+    struct buf clean = {0};
+    filter->text(filter->context, what, text, *length, append, &clean);
+    buf_append(&clean, "", 0);
+    free(text);
+    *length = clean.length;
+    if (clean.failed)
+        buf_free(&clean);
+    return clean.data;
 }
 
 static void collect(cordon_run *run)
@@ -196,6 +218,9 @@ static void collect(cordon_run *run)
             continue;
         }
         file->size = (size_t)n;
+        file->content = filter_text(run, "file", file->content, &file->size);
+        if (!file->content)
+            continue;
         file->path = take_ptr(&found.items[i].path);
         sha256_hex(file->content, file->size, file->sha256);
         result->file_count++;
@@ -309,7 +334,7 @@ static int finish_program(cordon_run *run, cordon_error *err)
         result->program.status = CORDON_STATUS_OUTPUT_LIMIT;
     result->reason = reason_text(&result->program, "");
     if (run->exchange.value.length)
-        result->value = take_ptr(&run->exchange.value.data);
+        result->value = filter_text(run, "value", take_ptr(&run->exchange.value.data), &run->exchange.value.length);
     collect(run);
     end_stage(run);
     analyse(run);
@@ -366,6 +391,11 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
     if (options && options->struct_size < sizeof defaults)
         return error_set(err, CORDON_EINVAL, "run", "struct_size of the options is %zu, expected %zu",
                          options->struct_size, sizeof defaults);
+    bool wants_filter = request->sanitize > SANITIZE_NONE;
+    if (wants_filter && !(options && options->filter)) {
+        error_field(err, "/sanitize", "nothing here can sanitize output");
+        return error_hint(err, "run it through the daemon, or leave sanitize out");
+    }
     cordon_run *run = calloc(1, sizeof *run);
     if (!run)
         return error_nomem(err);

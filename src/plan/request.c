@@ -56,6 +56,9 @@ void cordon_request_free(cordon_request *request)
     }
     for (size_t i = 0; i < request->collect.count; i++)
         free(request->collect.items[i]);
+    for (size_t i = 0; i < request->rules.count; i++)
+        free(request->rules.items[i]);
+    free(request->rules.items);
     free(request->files);
     free(request->args.items);
     free(request->env);
@@ -324,6 +327,26 @@ int cordon_request_add_collect(cordon_request *request, const char *glob, cordon
         return error_field(err, field.text, "too many globs; expected at most %d", REQUEST_COLLECT_MAX);
     int failed = check_path(field.text, glob, err);
     return failed ? failed : add_text(&request->collect, glob, err);
+}
+
+int cordon_request_add_sanitize(cordon_request *request, const char *what, cordon_error *err)
+{
+    static const struct {
+        const char *word;
+        enum sanitize choice;
+    } words[] = {{"none", SANITIZE_NONE}, {"secrets", SANITIZE_SECRETS}, {"all", SANITIZE_ALL}};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (!strcmp(words[i].word, what)) {
+            request->sanitize = words[i].choice;
+            return 0;
+        }
+    struct word_pointer field = word_pointer_index("/sanitize", request->rules.count);
+    if (request->rules.count >= REQUEST_RULES_MAX)
+        return error_field(err, field.text, "too many rules; expected at most %d", REQUEST_RULES_MAX);
+    if (!*what || strlen(what) > 64)
+        return error_field(err, field.text, "'%s' is no rule's name", word_show(what).text);
+    request->sanitize = SANITIZE_NAMED;
+    return add_text(&request->rules, what, err);
 }
 
 int cordon_request_add_optional(cordon_request *request, const char *control, cordon_error *err)

@@ -34,6 +34,9 @@ struct strings {
     size_t count;
 };
 
+/* NAMED: the rules in `rules`. */
+enum sanitize { SANITIZE_DEFAULT, SANITIZE_NONE, SANITIZE_SECRETS, SANITIZE_ALL, SANITIZE_NAMED };
+
 struct cordon_request {
     char *language;
     bool has_code;
@@ -54,6 +57,8 @@ struct cordon_request {
     struct request_mount *mounts;
     size_t mount_count;
     struct strings collect;
+    enum sanitize sanitize;
+    struct strings rules;
     uint32_t optional; /* CONTROL_BIT of each tolerated control */
     bool stop_on_output_limit;
     bool cold; /* its interpreter must be its own, started for it */
@@ -71,6 +76,7 @@ struct cordon_request {
 #define REQUEST_ARGS_MAX    8192
 #define REQUEST_ENV_MAX     4096
 #define REQUEST_COLLECT_MAX 64
+#define REQUEST_RULES_MAX   64
 
 /* Refuses a word that `field` ("isolation", "network", "environment", "on_output_limit", "output_encoding") does not
  * have, and one that it has but that this version cannot do. NULL stands for the default and is fine. */

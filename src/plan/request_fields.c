@@ -236,12 +236,27 @@ int json_read_mounts(cordon_request *request, const json_t *value, const char *p
 
 int json_read_sanitize(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
 {
-    (void)request;
-    if (json_is_false(value))
-        return 0;
-    if (json_is_true(value) || json_is_string(value) || json_is_array(value))
-        return error_field(err, pointer, "sanitize is not available in this build yet; expected false");
-    return json_wrong_type(value, pointer, "false", err);
+    if (json_is_boolean(value))
+        return cordon_request_add_sanitize(request, json_is_true(value) ? "secrets" : "none", err);
+    if (json_is_string(value) && !strcmp(json_string_value(value), "all"))
+        return cordon_request_add_sanitize(request, "all", err);
+    if (!json_is_array(value) || !json_array_size(value))
+        return json_wrong_type(value, pointer, "true, false, \"all\" or a list of rule names", err);
+    size_t i;
+    json_t *item;
+    json_array_foreach(value, i, item)
+    {
+        struct word_pointer at = word_pointer_index(pointer, i);
+        const char *name;
+        int failed = json_read_text(item, at.text, &name, err);
+        if (!failed && (!strcmp(name, "none") || !strcmp(name, "secrets") || !strcmp(name, "all")))
+            failed = error_field(err, at.text, "'%s' is no rule; expected names of rules", name);
+        if (!failed)
+            failed = cordon_request_add_sanitize(request, name, err);
+        if (failed)
+            return failed;
+    }
+    return 0;
 }
 
 int json_read_warm(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)

@@ -1,0 +1,52 @@
+/* The daemon's settings: defaults, then the file, then the environment, then flags. */
+#ifndef SERVICE_CONFIG_H
+#define SERVICE_CONFIG_H
+
+#include <cordon/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/limits.h"
+#include "store/store.h"
+
+struct config {
+    char *listen;   /* "127.0.0.1:7700", "[::1]:7700" or "unix:/path" */
+    char *data_dir; /* default: the state directory of systemd, XDG or /var/lib/cordon */
+    char *tls_cert, *tls_key;
+    bool behind_proxy; /* somebody else does TLS */
+    bool require_keys; /* also on loopback */
+    char **hosts;      /* further names by which it may be called; NULL-terminated */
+    char **origins;    /* pages that may call it; NULL-terminated */
+    enum store_keep store;
+    uint64_t retention_age_s, retention_bytes;
+    unsigned concurrency;  /* runs at a time; 0: by processors */
+    unsigned queue;        /* runs that may wait */
+    uint64_t queue_wait_ms;
+    uint64_t memory_bytes; /* of all cells together; 0: three quarters of the machine's */
+    uint64_t processes;    /* of all cells together; 0: no bound */
+    size_t body_bytes;     /* of a request */
+    unsigned connections;
+    uint64_t drain_ms;     /* for runs under way at the end */
+    uint64_t warm_bytes;
+    char **warm;           /* languages made ready at start; NULL-terminated */
+    struct limits ceilings; /* the most that any request may ask for; 0: none */
+    bool allow_unlimited;
+    char **optional;       /* controls whose absence is tolerated in every request */
+    char **redaction_files, **secret_files; /* rules; files whose lines are secret values */
+    char *sanitize;        /* "none", "secrets", "all": where a request says nothing */
+    char *languages_dir, *warden_path;
+    char *user;            /* the HTTP process runs as this user when started by the superuser */
+    char *log;             /* "error", "warn", "info", "debug" */
+};
+
+/* Defaults; `path` may be NULL: then CORDON_CONFIG, or /etc/cordon/cordon.yaml if it is there. Errors have the file's
+ * line in their text. */
+int config_load(const char *path, struct config *config, cordon_error *err);
+/* One setting by its name in the file ("listen", "concurrency", …): a flag's or a variable's. */
+int config_set(struct config *config, const char *name, const char *value, cordon_error *err);
+/* What no single setting can tell: an address that needs keys and TLS, and the like. */
+int config_check(const struct config *config, cordon_error *err);
+void config_free(struct config *config);
+
+#endif
