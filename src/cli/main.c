@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "cli/service.h"
 #include "cli/terminal.h"
 #include "cli/warden.h"
 
@@ -17,11 +18,12 @@ static int cmd_help(int argc, char **argv);
 static const struct command_row {
     const char *name;
     const char *summary;
-    int (*run)(int argc, char **argv);
+    int (*run)(int argc, char **argv); /* NULL: cordon-service has it */
 } commands[] = {
     {"run", "run a program in a fresh cell", cmd_run},
     {"languages", "list the languages that can be run", cmd_languages},
     {"doctor", "tell what this machine can enforce", cmd_doctor},
+    {"serve", "serve runs over HTTP", NULL},
     {"bench", "measure Cordon beside other runners", cmd_bench},
     {"version", "print the version", cmd_version},
     {"help", "show the help of a command", cmd_help},
@@ -79,6 +81,8 @@ static int cmd_help(int argc, char **argv)
     const struct command_row *command = help[0] ? find_command(help[0]) : NULL;
     if (help[0] && !command)
         return unknown_command(help[0]);
+    if (command && !command->run)
+        return service_become((char *[]){(char *)"cordon", (char *)command->name, help[1], NULL});
     if (command && command->run != cmd_help)
         return command->run(2, help);
     print_overview(stdout);
@@ -108,6 +112,8 @@ int main(int argc, char **argv)
     const struct command_row *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
+    if (!command->run)
+        return service_become(argv);
     int exit_code = command->run(argc - 1, argv + 1);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         terminal_say("writing standard output failed");
