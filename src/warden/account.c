@@ -203,7 +203,7 @@ static void end_count(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->count);
     /* It may be held up where no signal reaches it; then it is reaped when it comes back. */
     if (cell->count_pid > 0 && kill(cell->count_pid, SIGKILL) == 0 && waitpid(cell->count_pid, NULL, WNOHANG) == 0)
-        warden->strangers = true;
+        pool_expect_stranger(warden);
     cell->count_pid = 0;
 }
 

@@ -450,13 +450,14 @@ static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
  * process was reaped. */
 static void clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
-    if (!cell->put_down)
+    bool first = !cell->put_down;
+    if (first)
         put_down(warden, cell);
     reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
     reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
     if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
         cell->retry_us = now_us + 100 * RETRY_US; /* the pidfds wake the loop; this is for a lost kill */
-        if (now_us > cell->ended_us + 50 * RETRY_US)
+        if (!first)
             kill_processes(cell);
         return;
     }

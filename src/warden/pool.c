@@ -381,9 +381,15 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
     return quiet_at(warden);
 }
 
+void pool_expect_stranger(struct warden *warden)
+{
+    warden->strangers = true;
+    warden->strangers_until_us = clock_us() + 2 * SECOND_US;
+}
+
 void pool_tick(struct warden *warden, uint64_t now_us)
 {
-    if (warden->strangers && now_us >= warden->strangers_us && now_us >= quiet_at(warden)) {
+    if (warden->strangers && (warden->leaving || (now_us >= warden->strangers_us && now_us >= quiet_at(warden)))) {
         zygote_reap_strangers(warden);
         warden->strangers_us = now_us + STRANGERS_US;
     }
@@ -411,6 +417,9 @@ void pool_tick(struct warden *warden, uint64_t now_us)
 uint64_t pool_next_tick(const struct warden *warden)
 {
     uint64_t next = UINT64_MAX;
+    /* An init cannot leave before they are reaped. One that does not come soon is left to the next event. */
+    if (warden->strangers && warden->strangers_us < warden->strangers_until_us)
+        next = warden->leaving ? clock_us() + STRANGERS_US / 20 : warden->strangers_us;
     for (const struct pool *pool = warden->pools; pool; pool = pool->next) {
         uint64_t fill = has_room(warden, pool) ? fill_at(warden, pool) : UINT64_MAX, offer = offer_at(warden, pool);
         if (fill < next)

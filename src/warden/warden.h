@@ -135,8 +135,8 @@ struct warden {
     uint64_t last_end_us;
     uint64_t descriptors_max;
     uint32_t last_cell;
-    bool strangers;        /* children of a zygote that died before it told of them may wait to be reaped */
-    uint64_t strangers_us; /* when to look for them next */
+    bool strangers; /* children of a zygote that died before it told of them may wait to be reaped */
+    uint64_t strangers_us, strangers_until_us; /* when to look for them next; until when they are expected */
     int epoll;
     struct watch engine;
     struct cell *cells;
@@ -228,6 +228,8 @@ void pool_cell_ready(struct warden *warden, struct cell *cell);
 void pool_cell_failed(struct warden *warden, struct cell *cell, const char *text, int error);
 void pool_tick(struct warden *warden, uint64_t now_us);
 uint64_t pool_next_tick(const struct warden *warden);
+/* A child that nobody watches will end soon. */
+void pool_expect_stranger(struct warden *warden);
 void pool_close_all(struct warden *warden);
 
 /* cell.c */

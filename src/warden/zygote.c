@@ -48,7 +48,7 @@ static void fail_promised(struct warden *warden, struct pool *pool)
 {
     for (struct cell *cell = warden->cells; cell; cell = cell->next)
         if (cell->pool == pool && cell->forked_talk >= 0 && cell->phase < PHASE_RUNNING) {
-            warden->strangers = true;
+            pool_expect_stranger(warden);
             cell_fail(warden, cell, STEP_ENTER, 0, ECHILD, "the zygote ended");
         }
 }
@@ -109,7 +109,7 @@ static struct cell *find_cell(const struct warden *warden, uint32_t number)
 static void reap(struct warden *warden, pid_t pid)
 {
     if (pid > 0 && waitpid(pid, NULL, WNOHANG | __WALL) == 0)
-        warden->strangers = true;
+        pool_expect_stranger(warden);
 }
 
 static void take_child(struct warden *warden, const struct zygote_answer *answer)
