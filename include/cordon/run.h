@@ -46,11 +46,15 @@ typedef struct cordon_run_options {
     /* NULL: output is delivered as it is, and a request that asks for it to be sanitized is refused. Borrowed until the
      * run is freed. */
     const cordon_filter *filter;
+    /* The result's id, of at most 32 bytes; NULL: a new one that nobody can guess. */
+    const char *id;
+    /* What the result tells as timing.queue_us: how long the request waited before it was started here. */
+    uint64_t queue_us;
 } cordon_run_options;
 
 #define CORDON_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(cordon_run_options), NULL, NULL, -1, 0, NULL                                                            \
+        sizeof(cordon_run_options), NULL, NULL, -1, 0, NULL, NULL, 0                                                   \
     }
 
 /* What the program did wrong is in the result. An error here means that Cordon did not run it: bad input, or a control

@@ -41,6 +41,7 @@ struct cordon_result {
     const struct manifest *manifest;
     char code_sha256[65];
     char created_at[32];
+    uint64_t queue_us;
     struct outcome program;
     struct outcome *compile; /* NULL: no compile step */
     char *value;             /* JSON text, or NULL */

@@ -153,12 +153,13 @@ static void add_outcome(json_t *object, const struct outcome *outcome, bool base
     json_object_set_new(object, "stderr_truncated", json_boolean(outcome->truncated[1]));
 }
 
-static void add_measures(json_t *object, const struct outcome *outcome)
+static void add_measures(json_t *object, const struct outcome *outcome, uint64_t queue_us)
 {
     json_object_set_new(object, "usage", usage_json(outcome));
     json_object_set_new(object, "timing",
-                        json_pack("{s:i, s:I, s:I, s:I}", "queue_us", 0, "start_us", (json_int_t)outcome->start_us,
-                                  "run_us", (json_int_t)outcome->run_us, "finish_us", (json_int_t)outcome->finish_us));
+                        json_pack("{s:I, s:I, s:I, s:I}", "queue_us", (json_int_t)queue_us, "start_us",
+                                  (json_int_t)outcome->start_us, "run_us", (json_int_t)outcome->run_us, "finish_us",
+                                  (json_int_t)outcome->finish_us));
     json_object_set_new(object, "limits", limits_json(&outcome->limits));
     json_object_set_new(object, "enforced", enforced_json(outcome));
     json_object_set_new(object, "denials", denials_json(outcome));
@@ -173,7 +174,7 @@ static json_t *compile_json(const cordon_result *result)
     json_object_set_new(object, "reason", string_or_null(reason));
     json_object_set_new(object, "cached", json_boolean(result->compile->cached));
     add_outcome(object, result->compile, result->base64_output);
-    add_measures(object, result->compile);
+    add_measures(object, result->compile, 0);
     return object;
 }
 
@@ -212,7 +213,7 @@ const char *cordon_result_json(cordon_result *result)
     json_object_set_new(object, "compile", compile_json(result));
     json_object_set_new(object, "reason", string_or_null(result->reason));
     json_object_set_new(object, "error", error_json(result));
-    add_measures(object, &result->program);
+    add_measures(object, &result->program, result->queue_us);
     json_object_set_new(object, "redactions", redactions_json(result));
     json_object_set_new(object, "files", files_json(result));
     json_object_set_new(object, "files_skipped", json_integer((json_int_t)result->files_skipped));

@@ -346,10 +346,13 @@ static int describe(cordon_run *run)
     struct cordon_result *result = run->result;
     const cordon_request *request = run->prepared.request;
     unsigned char random[16];
-    if (getrandom(random, sizeof random, 0) != sizeof random)
+    if (!run->options.id && getrandom(random, sizeof random, 0) != sizeof random)
         return -1;
-    for (unsigned i = 0; i < sizeof random; i++)
+    for (unsigned i = 0; !run->options.id && i < sizeof random; i++)
         snprintf(result->id + 2 * i, 3, "%02x", random[i]);
+    if (run->options.id)
+        snprintf(result->id, sizeof result->id, "%s", run->options.id);
+    result->queue_us = run->options.queue_us;
     result->language = strdup(run->prepared.manifest->id);
     result->engine = engine_ref(run->engine);
     result->manifest = run->prepared.manifest;

@@ -131,27 +131,37 @@ static int check_shape(const char *json, size_t length, cordon_error *err)
     return 0;
 }
 
-int cordon_request_from_json(const char *json, size_t length, cordon_request **request, cordon_error *err)
+int json_parse(const char *json, size_t length, json_t **root, cordon_error *err)
 {
     int failed = check_shape(json, length, err);
     if (failed)
         return failed;
     json_error_t where;
-    __attribute__((cleanup(cleanup_json))) json_t *root =
-        json_loadb(json, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-    if (!root) {
-        if (json_error_code(&where) == json_error_out_of_memory)
-            return error_nomem(err);
-        return error_field(err, "", "invalid JSON at line %d, column %d: %s", where.line, where.column,
-                           word_show(where.text).text);
-    }
+    *root = json_loadb(json, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (*root)
+        return 0;
+    if (json_error_code(&where) == json_error_out_of_memory)
+        return error_nomem(err);
+    return error_field(err, "", "invalid JSON at line %d, column %d: %s", where.line, where.column,
+                       word_show(where.text).text);
+}
+
+int request_from_object(const json_t *root, cordon_request **request, cordon_error *err)
+{
     if (!json_is_object(root))
         return json_wrong_type(root, "", "an object", err);
     __attribute__((cleanup(cleanup_request))) cordon_request *made = cordon_request_new();
     if (!made)
         return error_nomem(err);
-    failed = read_fields(made, root, err);
+    int failed = read_fields(made, root, err);
     if (!failed)
         *request = take_ptr(&made);
     return failed;
+}
+
+int cordon_request_from_json(const char *json, size_t length, cordon_request **request, cordon_error *err)
+{
+    __attribute__((cleanup(cleanup_json))) json_t *root = NULL;
+    int failed = json_parse(json, length, &root, err);
+    return failed ? failed : request_from_object(root, request, err);
 }

@@ -12,6 +12,11 @@ typedef int json_field_reader(cordon_request *request, const json_t *value, cons
 json_field_reader json_read_code, json_read_stdin, json_read_files, json_read_env, json_read_limits, json_read_mounts,
     json_read_sanitize, json_read_tests, json_read_warm;
 
+/* A document that somebody else wrote: bounded in size, depth and number of values, without members given twice. */
+int json_parse(const char *json, size_t length, json_t **root, cordon_error *err);
+/* What cordon_request_from_json() makes of it. */
+int request_from_object(const json_t *root, cordon_request **request, cordon_error *err);
+
 int json_wrong_type(const json_t *value, const char *pointer, const char *expected, cordon_error *err);
 /* A string without NUL, borrowed from the value. */
 int json_read_text(const json_t *value, const char *pointer, const char **text, cordon_error *err);

@@ -20,24 +20,24 @@ struct config {
     char **origins;    /* pages that may call it; NULL-terminated */
     enum store_keep store;
     uint64_t retention_age_s, retention_bytes;
-    unsigned concurrency;  /* runs at a time; 0: by processors */
-    unsigned queue;        /* runs that may wait */
+    unsigned concurrency; /* runs at a time; 0: by processors */
+    unsigned queue;       /* runs that may wait */
     uint64_t queue_wait_ms;
     uint64_t memory_bytes; /* of all cells together; 0: three quarters of the machine's */
     uint64_t processes;    /* of all cells together; 0: no bound */
     size_t body_bytes;     /* of a request */
     unsigned connections;
-    uint64_t drain_ms;     /* for runs under way at the end */
+    uint64_t drain_ms; /* for runs under way at the end */
     uint64_t warm_bytes;
-    char **warm;           /* languages made ready at start; NULL-terminated */
+    char **warm;            /* languages made ready at start; NULL-terminated */
     struct limits ceilings; /* the most that any request may ask for; 0: none */
     bool allow_unlimited;
-    char **optional;       /* controls whose absence is tolerated in every request */
+    char **optional;                        /* controls whose absence is tolerated in every request */
     char **redaction_files, **secret_files; /* rules; files whose lines are secret values */
-    char *sanitize;        /* "none", "secrets", "all": where a request says nothing */
+    char *sanitize;                         /* "none", "secrets", "all": where a request says nothing */
     char *languages_dir, *warden_path;
-    char *user;            /* the HTTP process runs as this user when started by the superuser */
-    char *log;             /* "error", "warn", "info", "debug" */
+    char *user; /* the HTTP process runs as this user when started by the superuser */
+    char *log;  /* "error", "warn", "info", "debug" */
 };
 
 /* Defaults; `path` may be NULL: then CORDON_CONFIG, or /etc/cordon/cordon.yaml if it is there. Errors have the file's

@@ -1,0 +1,111 @@
+/* The daemon's API: what HTTP calls do. Everything here runs in the loop's thread, but for what is handed to `work`. */
+#ifndef API_API_H
+#define API_API_H
+
+#include <cordon/engine.h>
+#include <jansson.h>
+
+#include "api/admission.h"
+#include "http/problem.h"
+#include "http/server.h"
+#include "output/redact.h"
+#include "service/config.h"
+#include "service/work.h"
+#include "store/keys.h"
+#include "store/store.h"
+
+struct execution;
+struct batch;
+
+#define EXECUTION_BUCKETS 1024
+
+struct api {
+    struct config *config;
+    struct loop *loop;
+    struct http_server *server;
+    cordon_engine *engine;
+    struct store *store;
+    struct redact_rules *rules;
+    struct work *work;
+    struct admission *admission;
+    enum sanitize sanitize; /* where a request says nothing */
+    bool draining;
+    struct execution *executions[EXECUTION_BUCKETS];
+    struct execution *oldest_done, **newest_done; /* those that are kept for a while */
+    unsigned done_count, live_count;
+    size_t done_bytes;
+    struct batch *batches;
+    struct spending *spendings;    /* processor time of keys today */
+    struct remembered *remembered; /* idempotency keys */
+    unsigned remembered_count;
+    struct loop_timer second;
+};
+
+/* Who calls: a key, or somebody on this machine without one. */
+struct caller {
+    bool anonymous;
+    struct api_key key;
+};
+
+struct route;
+
+struct call {
+    struct api *api;
+    struct http_call *http;
+    const struct route *route;
+    struct caller caller;
+    char id[33];         /* from the path */
+    char request_id[17]; /* names it in logs */
+};
+
+#define ID_BYTES 32
+
+/* routes.c: the three callbacks of the server */
+void api_accept(void *context, struct http_call *http);
+void api_handle(void *context, struct http_call *http);
+void api_done(void *context, struct http_call *http);
+
+/* guard.c: answers and returns false when the call may not go on */
+bool guard_origin(struct call *call);
+bool guard_caller(struct call *call, uint32_t scope);
+/* Whose runs the caller may see: its own key's, or NULL for everybody's. */
+const char *caller_sees(const struct caller *caller);
+/* The processor time that a key has used today; 0 when it may go on, or seconds until it may. */
+unsigned guard_spending(struct api *api, const struct caller *caller);
+void guard_spend(struct api *api, const char *key, uint64_t cpu_ms);
+void guard_free(struct api *api);
+
+/* 32 or 16 hexadecimal digits that nobody can guess. */
+void api_random_id(char *text, size_t digits);
+/* "2026-01-31T12:00:00.000Z" */
+void api_time_text(char text[32]);
+void answer_json(struct call *call, int status, const json_t *value);
+void answer_text(struct call *call, int status, const char *json);
+/* Whether the client asked for this type before any other that we have. */
+bool call_wants(const struct call *call, const char *type);
+
+void batches_free(struct api *api);
+/* The warden is there. */
+bool engine_alive(const struct api *api);
+
+/* Handlers */
+void handle_execute(struct call *call);
+void handle_executions_post(struct call *call);
+void handle_executions_list(struct call *call);
+void handle_execution_get(struct call *call);
+void handle_execution_delete(struct call *call);
+void handle_execution_events(struct call *call);
+void handle_execution_report(struct call *call);
+void handle_tests(struct call *call);
+void handle_batches_post(struct call *call);
+void handle_batch_get(struct call *call);
+void handle_languages(struct call *call);
+void handle_environments(struct call *call);
+void handle_limits(struct call *call);
+void handle_healthz(struct call *call);
+void handle_readyz(struct call *call);
+void handle_metrics(struct call *call);
+void handle_openapi(struct call *call);
+void handle_root(struct call *call);
+
+#endif

@@ -1,0 +1,219 @@
+/* Batches: many requests at once, which run as places become free, behind everybody who asks for a single run of
+ * another key. Kept in memory; the runs themselves are in the store. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/execution.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "plan/request_json.h"
+
+#define REQUESTS_MAX 10000
+#define BATCHES_MAX  64
+/* Of one batch at a time in the queue: it must not fill that for others. */
+#define AHEAD 16
+
+struct batch_item {
+    struct waiter waiter;
+    struct batch *batch;
+    char id[ID_BYTES + 1];
+    char status[24]; /* "": not yet */
+};
+
+struct batch {
+    struct batch *next;
+    struct api *api;
+    struct caller caller;
+    char id[ID_BYTES + 1];
+    char created_at[32];
+    json_t *requests;
+    struct batch_item *items;
+    size_t count, begun, done, under_way;
+    bool feeding;
+    struct loop_timer later; /* the queue was full */
+};
+
+static void feed(struct batch *batch);
+
+static void on_done(struct waiter *waiter, struct execution *execution)
+{
+    struct batch_item *item = (struct batch_item *)waiter;
+    struct batch *batch = item->batch;
+    memcpy(item->status, execution->status, sizeof item->status);
+    batch->done++;
+    batch->under_way--;
+    feed(batch);
+}
+
+static void reject(struct batch *batch, struct batch_item *item)
+{
+    memcpy(item->status, "rejected", sizeof "rejected");
+    batch->done++;
+}
+
+/* False when there is no place for it now. */
+static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
+{
+    struct execution *execution = NULL;
+    cordon_error err;
+    unsigned retry_s;
+    if (execution_new(batch->api, &batch->caller, json_incref(asked), &execution, &err) < 0) {
+        reject(batch, item);
+        return true;
+    }
+    memcpy(item->id, execution->id, sizeof item->id);
+    item->waiter.done = on_done;
+    execution_wait(execution, &item->waiter);
+    batch->under_way++;
+    enum admitted how = execution_submit(execution, true, &retry_s);
+    if (how > ADMITTED_LATER) {
+        execution_stop_waiting(execution, &item->waiter);
+        batch->under_way--;
+        if (how == REFUSED_SIZE)
+            reject(batch, item);
+    }
+    execution_unref(execution);
+    return how <= ADMITTED_LATER || how == REFUSED_SIZE;
+}
+
+static void try_later(void *context)
+{
+    feed(context);
+}
+
+static void feed(struct batch *batch)
+{
+    if (batch->feeding)
+        return;
+    batch->feeding = true;
+    while (batch->begun < batch->count && batch->under_way < AHEAD && !batch->api->draining) {
+        if (!begin(batch, &batch->items[batch->begun], json_array_get(batch->requests, batch->begun))) {
+            loop_set_timer(batch->api->loop, &batch->later, clock_us() + 200000);
+            break;
+        }
+        batch->begun++;
+    }
+    batch->feeding = false;
+}
+
+static void batch_free(struct batch *batch)
+{
+    loop_drop_timer(batch->api->loop, &batch->later);
+    json_decref(batch->requests);
+    free(batch->items);
+    free(batch);
+}
+
+/* The oldest that is done makes room. */
+static bool make_room(struct api *api)
+{
+    size_t count = 0;
+    struct batch **oldest = NULL;
+    for (struct batch **link = &api->batches; *link; link = &(*link)->next) {
+        count++;
+        if ((*link)->done == (*link)->count)
+            oldest = link;
+    }
+    if (count < BATCHES_MAX)
+        return true;
+    if (!oldest)
+        return false;
+    struct batch *batch = *oldest;
+    *oldest = batch->next;
+    batch_free(batch);
+    return true;
+}
+
+static int read_requests(struct call *call, json_t **requests, cordon_error *err)
+{
+    size_t length;
+    const char *body = http_body(call->http, &length);
+    __attribute__((cleanup(json_decrefp))) json_t *root = NULL;
+    int code = json_parse(body, length, &root, err);
+    if (code < 0)
+        return code;
+    json_t *list = json_object_get(root, "requests");
+    if (!json_is_array(list) || !json_array_size(list))
+        return error_field(err, "/requests", "expected a list of requests");
+    if (json_array_size(list) > REQUESTS_MAX)
+        return error_field(err, "/requests", "%zu requests are too many; expected at most %d", json_array_size(list),
+                           REQUESTS_MAX);
+    *requests = json_incref(list);
+    return 0;
+}
+
+void handle_batches_post(struct call *call)
+{
+    struct api *api = call->api;
+    json_t *requests = NULL;
+    cordon_error err;
+    if (read_requests(call, &requests, &err) < 0) {
+        problem_from(call->http, &err);
+        return;
+    }
+    struct batch *batch = make_room(api) ? calloc(1, sizeof *batch) : NULL;
+    size_t count = json_array_size(requests);
+    if (!batch || !(batch->items = calloc(count, sizeof *batch->items))) {
+        free(batch);
+        json_decref(requests);
+        http_add_header(call->http, "Retry-After", "10");
+        problem_answer(call->http, 429, "full", "too many batches are under way");
+        return;
+    }
+    batch->api = api;
+    batch->caller = call->caller;
+    batch->requests = requests;
+    batch->count = count;
+    batch->later = (struct loop_timer){.expired = try_later, .context = batch};
+    api_random_id(batch->id, ID_BYTES);
+    api_time_text(batch->created_at);
+    for (size_t i = 0; i < count; i++)
+        batch->items[i].batch = batch;
+    batch->next = api->batches;
+    api->batches = batch;
+    json_t *answer = json_pack("{s:s, s:s, s:I}", "id", batch->id, "state", "running", "total", (json_int_t)count);
+    answer_json(call, 202, answer);
+    json_decref(answer);
+    feed(batch);
+}
+
+static json_t *batch_json(const struct batch *batch)
+{
+    json_t *items = json_array(), *by_status = json_object();
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct batch_item *item = &batch->items[i];
+        const char *status = *item->status ? item->status : NULL;
+        json_array_append_new(items, json_pack("{s:s?, s:s?}", "id", *item->id ? item->id : NULL, "status", status));
+        if (status)
+            json_object_set_new(by_status, status,
+                                json_integer(1 + json_integer_value(json_object_get(by_status, status))));
+    }
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "id", batch->id, "state",
+                     batch->done == batch->count ? "done" : "running", "created_at", batch->created_at, "total",
+                     (json_int_t)batch->count, "done", (json_int_t)batch->done, "by_status", by_status, "items", items);
+}
+
+void handle_batch_get(struct call *call)
+{
+    const char *key = caller_sees(&call->caller);
+    struct batch *batch = call->api->batches;
+    while (batch && (strcmp(batch->id, call->id) != 0 || (key && strcmp(key, batch->caller.key.id) != 0)))
+        batch = batch->next;
+    if (!batch) {
+        problem_answer(call->http, 404, "not_found", "no batch with this id is known");
+        return;
+    }
+    json_t *json = batch_json(batch);
+    answer_json(call, 200, json);
+    json_decref(json);
+}
+
+void batches_free(struct api *api)
+{
+    while (api->batches) {
+        struct batch *batch = api->batches;
+        api->batches = batch->next;
+        batch_free(batch);
+    }
+}

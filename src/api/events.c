@@ -1,0 +1,181 @@
+/* Owns the form of stream events, as SSE and as lines of JSON. */
+#include "api/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "output/utf8.h"
+
+/* How many bytes at the end begin a character that may still be completed. */
+static size_t incomplete_tail(const char *bytes, size_t length)
+{
+    for (size_t back = 1; back <= 3 && back <= length; back++) {
+        unsigned char c = (unsigned char)bytes[length - back];
+        if ((c & 0xc0) == 0x80)
+            continue;
+        size_t needs = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        return needs > back ? back : 0;
+    }
+    return 0;
+}
+
+/* False when the subscriber was too slow, and is gone. */
+static bool send_line(const struct subscriber *subscriber, const char *type, const char *json)
+{
+    auto_buf struct buf line = {0};
+    if (subscriber->sse)
+        buf_printf(&line, "event: %s\ndata: ", type);
+    buf_puts(&line, json);
+    buf_puts(&line, subscriber->sse ? "\n\n" : "\n");
+    return http_stream_write(subscriber->http, buf_text(&line), line.length);
+}
+
+static json_t *data_json(const struct events *events, const char *bytes, size_t length)
+{
+    size_t text_length;
+    auto_free char *text =
+        events->base64 ? base64_encode(bytes, length, &text_length) : utf8_repair(bytes, length, &text_length);
+    return text ? json_stringn(text, text_length) : json_null();
+}
+
+static char *output_line(const struct events *events, int stream, size_t offset, const char *bytes, size_t length)
+{
+    json_t *event = json_pack("{s:s, s:I, s:o}", "type", stream == 1 ? "stdout" : "stderr", "offset",
+                              (json_int_t)offset, "data", data_json(events, bytes, length));
+    char *text = json_dumps(event, JSON_COMPACT);
+    json_decref(event);
+    return text;
+}
+
+/* To everybody, or to one only; false when that one is gone. */
+static bool tell_output(const struct events *events, const struct subscriber *only, int stream, size_t offset,
+                        const char *bytes, size_t length)
+{
+    if (!only && !events->subscribers)
+        return true;
+    auto_free char *text = output_line(events, stream, offset, bytes, length);
+    const char *type = stream == 1 ? "stdout" : "stderr";
+    if (text && only)
+        return send_line(only, type, text);
+    for (const struct subscriber *each = only ? NULL : events->subscribers, *next; text && each; each = next) {
+        next = each->next;
+        send_line(each, type, text);
+    }
+    return true;
+}
+
+static void keep(struct events *events, int stream, const char *bytes, size_t length)
+{
+    if (events->segment_count == events->segment_capacity) {
+        size_t capacity = events->segment_capacity ? 2 * events->segment_capacity : 16;
+        struct segment *segments = reallocarray(events->segments, capacity, sizeof *segments);
+        if (!segments)
+            return;
+        events->segments = segments;
+        events->segment_capacity = capacity;
+    }
+    struct segment *last = events->segment_count ? &events->segments[events->segment_count - 1] : NULL;
+    if (last && last->stream == stream)
+        last->length += length;
+    else
+        events->segments[events->segment_count++] = (struct segment){events->bytes.length, length, stream};
+    buf_append(&events->bytes, bytes, length);
+}
+
+static void deliver(struct events *events, int stream, const char *bytes, size_t length)
+{
+    if (!length)
+        return;
+    size_t offset = events->total;
+    events->total += length;
+    if (events->kept)
+        keep(events, stream, bytes, length);
+    tell_output(events, NULL, stream, offset, bytes, length);
+}
+
+void events_add(struct events *events, int stream, const void *bytes, size_t length)
+{
+    if (!events->kept && !events->subscribers)
+        return;
+    char *held = events->held[stream - 1];
+    size_t *held_length = &events->held_length[stream - 1];
+    auto_buf struct buf whole = {0};
+    buf_append(&whole, held, *held_length);
+    buf_append(&whole, bytes, length);
+    size_t later = events->base64 ? 0 : incomplete_tail(buf_text(&whole), whole.length);
+    memcpy(held, buf_text(&whole) + whole.length - later, later);
+    *held_length = later;
+    deliver(events, stream, buf_text(&whole), whole.length - later);
+}
+
+static void on_left(void *context)
+{
+    struct subscriber *gone = context;
+    for (struct subscriber **link = &gone->events->subscribers; *link; link = &(*link)->next)
+        if (*link == gone) {
+            *link = gone->next;
+            break;
+        }
+    void (*left)(void *) = gone->left;
+    void *left_context = gone->context;
+    free(gone);
+    if (left)
+        left(left_context);
+}
+
+bool events_follow(struct events *events, struct http_call *http, bool sse, const char *id, size_t offset,
+                   void (*left)(void *context), void *context)
+{
+    struct subscriber *subscriber = calloc(1, sizeof *subscriber);
+    if (!subscriber)
+        return false;
+    *subscriber = (struct subscriber){events->subscribers, events, http, sse, left, context};
+    events->subscribers = subscriber;
+    http_stream(http, 200, sse ? "text/event-stream" : "application/x-ndjson", on_left, subscriber);
+    char start[96];
+    snprintf(start, sizeof start, "{\"type\":\"start\",\"id\":\"%s\"}", id);
+    bool here = send_line(subscriber, "start", start);
+    for (size_t i = 0; here && i < events->segment_count; i++) {
+        const struct segment *segment = &events->segments[i];
+        size_t end = segment->at + segment->length, from = offset > segment->at ? offset : segment->at;
+        if (from < end)
+            here = tell_output(events, subscriber, segment->stream, from, events->bytes.data + from, end - from);
+    }
+    return true;
+}
+
+void events_end(struct events *events, const char *result)
+{
+    auto_buf struct buf line = {0};
+    for (int stream = 1; stream <= 2; stream++) {
+        deliver(events, stream, events->held[stream - 1], events->held_length[stream - 1]);
+        events->held_length[stream - 1] = 0;
+    }
+    buf_puts(&line, "{\"type\":\"result\",\"result\":");
+    buf_puts(&line, result);
+    buf_puts(&line, "}");
+    while (events->subscribers) {
+        struct subscriber *subscriber = events->subscribers;
+        events->subscribers = subscriber->next;
+        if (send_line(subscriber, "result", buf_text(&line))) {
+            http_stream_end(subscriber->http);
+            free(subscriber);
+        }
+    }
+}
+
+void events_ping(struct events *events)
+{
+    for (struct subscriber *each = events->subscribers, *next; each; each = next) {
+        next = each->next;
+        send_line(each, "ping", "{\"type\":\"ping\"}");
+    }
+}
+
+void events_free(struct events *events)
+{
+    free(events->segments);
+    buf_free(&events->bytes);
+}

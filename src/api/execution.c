@@ -1,0 +1,499 @@
+/* Owns the life of an execution. */
+#include "api/execution.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "judge/judge.h"
+#include "plan/request_json.h"
+#include "service/log.h"
+#include "service/metrics.h"
+
+#define KEEP_US    (UINT64_C(60) * 1000000)
+#define KEEP_MAX   1000
+#define KEEP_BYTES (64 << 20)
+#define PING_SECS  15
+
+static unsigned bucket_of(const char *id)
+{
+    unsigned hash = 5381;
+    for (; *id; id++)
+        hash = hash * 33 + (unsigned char)*id;
+    return hash % EXECUTION_BUCKETS;
+}
+
+struct execution *execution_ref(struct execution *execution)
+{
+    execution->references++;
+    return execution;
+}
+
+void execution_unref(struct execution *execution)
+{
+    if (!execution || --execution->references)
+        return;
+    execution->api->live_count--;
+    cordon_run_free(execution->run);
+    redactor_close(execution->redactor);
+    cordon_request_free(execution->request);
+    json_decref(execution->asked);
+    events_free(&execution->events);
+    free(execution->result);
+    free(execution);
+}
+
+/* What a request may ask for here */
+
+static int check_ceilings(const struct limits *limits, const struct limits *ceilings, bool allow_unlimited,
+                          const char *whose, cordon_error *err)
+{
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        char field[64];
+        snprintf(field, sizeof field, "/limits/%s", limit_name((enum limit)i));
+        if (limits->value[i] == LIMIT_UNLIMITED && !allow_unlimited)
+            return error_field(err, field, "unlimited is not allowed here");
+        if (ceilings->value[i] && limits->value[i] > ceilings->value[i])
+            return error_field(err, field, "%lld is above %s ceiling of %lld", (long long)limits->value[i], whose,
+                               (long long)ceilings->value[i]);
+    }
+    return 0;
+}
+
+static int check_word(const char *allowed, const char *word, const char *usual, const char *field, cordon_error *err)
+{
+    const char *wanted = word ? word : usual;
+    size_t length = strlen(wanted);
+    if (!*allowed)
+        return 0;
+    for (const char *at = allowed; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+        if (strcspn(at, ",") == length && strncmp(at, wanted, length) == 0)
+            return 0;
+    return error_field(err, field, "this key may not use '%s'; expected one of %s", wanted, allowed);
+}
+
+static int apply_policy(struct execution *execution, const struct caller *caller, cordon_error *err)
+{
+    const struct config *config = execution->api->config;
+    cordon_request *request = execution->request;
+    struct limits limits = request->limits;
+    int code = 0;
+    if (request->mount_count)
+        return error_field(err, "/mounts", "files of the daemon's machine cannot be mounted over HTTP");
+    for (char **control = config->optional; code == 0 && control && *control; control++)
+        code = cordon_request_add_optional(request, *control, err);
+    if (code == 0)
+        code = limits_complete(&limits, request->profile, err);
+    if (code == 0)
+        code = check_ceilings(&limits, &config->ceilings, config->allow_unlimited, "this server's", err);
+    if (code == 0 && !caller->anonymous) {
+        code = check_ceilings(&limits, &caller->key.ceilings, true, "this key's", err);
+        if (code == 0)
+            code = check_word(caller->key.isolation, request->isolation, "container", "/isolation", err);
+        if (code == 0)
+            code = check_word(caller->key.network, request->network, "none", "/network", err);
+        if (code == 0 && caller->key.fresh)
+            code = cordon_request_set_warm(request, false, err);
+    }
+    int64_t memory = limits.value[LIMIT_MEMORY_BYTES], processes = limits.value[LIMIT_PROCESSES];
+    execution->job.memory_bytes = memory == LIMIT_UNLIMITED ? 0 : (uint64_t)memory;
+    execution->job.processes = processes == LIMIT_UNLIMITED ? 0 : (uint64_t)processes;
+    return code;
+}
+
+static void start(void *context);
+static void on_refused(void *context);
+static void on_output(void *context, int stream, const void *bytes, size_t length);
+static void finish(struct execution *execution, const char *text, json_t *result);
+
+int execution_new(struct api *api, const struct caller *caller, json_t *asked, struct execution **out,
+                  cordon_error *err)
+{
+    struct execution *execution = calloc(1, sizeof *execution);
+    if (!execution) {
+        json_decref(asked);
+        return error_nomem(err);
+    }
+    execution->api = api;
+    execution->references = 1;
+    api->live_count++;
+    execution->asked = asked;
+    execution->watch.fd = -1;
+    api_random_id(execution->id, ID_BYTES);
+    api_time_text(execution->created_at);
+    memcpy(execution->key, caller->key.id, sizeof execution->key);
+    execution->lane = (struct lane_limits){caller->key.concurrent, caller->key.per_minute};
+    execution->tests = json_is_object(asked) && json_object_get(asked, "tests");
+    execution->job = (struct job){.start = start, .refused = on_refused, .context = execution};
+    int code = request_from_object(asked, &execution->request, err);
+    if (code == 0)
+        code = request_check(execution->request, err);
+    if (code == 0 && execution->tests)
+        code = judge_check(asked, err);
+    if (code == 0)
+        code = apply_policy(execution, caller, err);
+    if (code == 0)
+        code = redactor_open(api->rules, execution->request, api->sanitize, &execution->redactor, err);
+    if (code < 0) {
+        execution_unref(execution);
+        return code;
+    }
+    execution->events.base64 = execution->request->base64_output;
+    *out = execution;
+    return 0;
+}
+
+static void list(struct execution *execution)
+{
+    struct execution **bucket = &execution->api->executions[bucket_of(execution->id)];
+    execution_ref(execution);
+    execution->next = *bucket;
+    *bucket = execution;
+}
+
+static void unlist(struct execution *execution)
+{
+    struct execution **link = &execution->api->executions[bucket_of(execution->id)];
+    while (*link != execution)
+        link = &(*link)->next;
+    *link = execution->next;
+    execution_unref(execution);
+}
+
+enum admitted execution_submit(struct execution *execution, bool lasting, unsigned *retry_s)
+{
+    const char *caller = *execution->key ? execution->key : "anonymous";
+    execution_ref(execution); /* until it is done */
+    execution->lasting = execution->events.kept = lasting;
+    list(execution);
+    enum admitted how = admission_ask(execution->api->admission, caller, &execution->lane, &execution->job, retry_s);
+    if (how > ADMITTED_LATER) {
+        unlist(execution);
+        execution_unref(execution);
+    }
+    return how;
+}
+
+/* Running */
+
+static void on_run_ready(void *context, uint32_t events);
+
+static void fail(struct execution *execution, const cordon_error *err)
+{
+    execution->failure = *err;
+    auto_free char *text = result_of_failure(execution->id, execution->created_at, execution->request->language, err);
+    finish(execution, text ? text : "{}", text ? json_loads(text, 0, NULL) : json_object());
+}
+
+static void judge(struct work_item *item)
+{
+    struct execution *execution = (struct execution *)((char *)item - offsetof(struct execution, item));
+    struct judge_options options = {.cancel = &execution->cancelled,
+                                    .filter = execution->redactor ? &execution->filter : NULL};
+    if (judge_run(execution->api->engine, execution->asked, &options, &execution->judged, &execution->failure) < 0)
+        execution->judged = NULL;
+}
+
+static void judged(struct work_item *item)
+{
+    struct execution *execution = (struct execution *)((char *)item - offsetof(struct execution, item));
+    json_t *result = execution->judged;
+    execution->judged = NULL;
+    if (!result) {
+        if (!execution->failure.code)
+            error_set(&execution->failure, CORDON_EGONE, "daemon", "the daemon stopped before the tests were run");
+        cordon_error err = execution->failure;
+        fail(execution, &err);
+        return;
+    }
+    execution->failure = (cordon_error){0};
+    json_object_set_new(result, "id", json_string(execution->id));
+    json_object_set_new(result, "created_at", json_string(execution->created_at));
+    auto_free char *text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    finish(execution, text ? text : "{}", result);
+}
+
+static void start(void *context)
+{
+    struct execution *execution = context;
+    struct api *api = execution->api;
+    cordon_error err;
+    execution->state = EXECUTION_RUNNING;
+    if (execution->redactor)
+        execution->filter = redactor_filter(execution->redactor);
+    if (execution->tests) {
+        execution->item = (struct work_item){.run = judge, .done = judged};
+        work_submit(api->work, &execution->item);
+        return;
+    }
+    cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
+    options.id = execution->id;
+    options.queue_us = clock_us() - execution->job.queued_us;
+    options.filter = execution->redactor ? &execution->filter : NULL;
+    options.context = execution;
+    options.on_output = on_output;
+    execution->watch = (struct loop_watch){.fd = -1, .ready = on_run_ready, .context = execution};
+    if (cordon_run_start(api->engine, execution->request, &options, &execution->run, &err) < 0)
+        fail(execution, &err);
+    else if (loop_watch(api->loop, &execution->watch, cordon_run_fd(execution->run), EPOLLIN) < 0) {
+        error_sys(&err, ENOMEM, "daemon", "the run cannot be watched");
+        fail(execution, &err);
+    } else if (execution->cancelled)
+        cordon_run_cancel(execution->run);
+}
+
+static void on_refused(void *context)
+{
+    struct execution *execution = context;
+    cordon_error err;
+    error_set(&err, CORDON_ESTATE, "queue", "no place became free in time");
+    error_hint(&err, "try again later, or raise `concurrency` or `queue_wait`");
+    metrics_refused("full");
+    fail(execution, &err);
+}
+
+static void on_output(void *context, int stream, const void *bytes, size_t length)
+{
+    struct execution *execution = context;
+    events_add(&execution->events, stream, bytes, length);
+}
+
+static void add_redactions(const struct execution *execution, cordon_result *result)
+{
+    const struct redaction *rows = NULL;
+    size_t count = execution->redactor ? redactor_counts(execution->redactor, &rows) : 0;
+    for (size_t i = 0; i < count; i++)
+        cordon_result_add_redaction(result, rows[i].rule, rows[i].where, rows[i].count);
+}
+
+static void on_run_ready(void *context, uint32_t events)
+{
+    struct execution *execution = context;
+    cordon_error err;
+    cordon_result *result = NULL;
+    (void)events;
+    int code = cordon_run_dispatch(execution->run, &err);
+    if (code == 0)
+        return;
+    loop_forget(execution->api->loop, &execution->watch);
+    if (code > 0)
+        code = cordon_run_wait(execution->run, &result, &err);
+    if (code < 0) {
+        fail(execution, &err);
+        return;
+    }
+    add_redactions(execution, result);
+    const char *text = cordon_result_json(result);
+    finish(execution, text ? text : "{}", text ? json_loads(text, 0, NULL) : json_object());
+    cordon_result_free(result);
+}
+
+/* The end */
+
+char *execution_text(const struct execution *execution)
+{
+    json_t *copy = json_deep_copy(execution->asked), *env = json_object_get(copy, "env"), *value;
+    const char *name;
+    void *safe;
+    json_object_foreach_safe(env, safe, name, value)
+    {
+        if (json_is_object(value) && json_is_true(json_object_get(value, "secret")))
+            json_object_set_new(value, "value", json_null());
+    }
+    char *text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(copy);
+    return text;
+}
+
+static void record(struct execution *execution, const char *text, const json_t *result)
+{
+    cordon_error err;
+    auto_free char *asked = execution_text(execution);
+    struct store_run run = {execution->id, execution->key, asked ? asked : "{}", text};
+    if (store_finish(execution->api->store, &run, &err) < 0)
+        log_error("store", &err);
+    const json_t *usage = json_object_get(result, "usage");
+    double cpu_ms = json_number_value(json_object_get(usage, "cpu_user_ms")) +
+                    json_number_value(json_object_get(usage, "cpu_system_ms"));
+    guard_spend(execution->api, execution->key, (uint64_t)(cpu_ms + 0.5));
+    metrics_run(result);
+}
+
+static void log_run(const struct execution *execution, const json_t *result)
+{
+    log_event(LOG_LEVEL_INFO, "run",
+              json_pack("{s:s, s:s, s:s?, s:s, s:f}", "id", execution->id, "key", execution->key, "language",
+                        json_string_value(json_object_get(result, "language")), "status", execution->status, "wall_ms",
+                        json_number_value(json_object_get(json_object_get(result, "usage"), "wall_ms"))));
+}
+
+static size_t bytes_of(const struct execution *execution)
+{
+    return strlen(execution->result) + execution->events.bytes.length;
+}
+
+static void remember(struct execution *execution)
+{
+    struct api *api = execution->api;
+    if (!execution->lasting || !execution->result) {
+        unlist(execution);
+        return;
+    }
+    execution->next_done = NULL;
+    *api->newest_done = execution;
+    api->newest_done = &execution->next_done;
+    api->done_count++;
+    api->done_bytes += bytes_of(execution);
+}
+
+/* Takes `result`. A run that was refused without having been announced leaves no record. */
+static void finish(struct execution *execution, const char *text, json_t *result)
+{
+    struct api *api = execution->api;
+    const char *status = json_string_value(json_object_get(result, "status"));
+    snprintf(execution->status, sizeof execution->status, "%s", status ? status : "internal_error");
+    execution->state = EXECUTION_DONE;
+    execution->result = strdup(text);
+    execution->done_us = clock_us();
+    if (!execution->failure.code || execution->announced)
+        record(execution, text, result);
+    log_run(execution, result);
+    json_decref(result);
+    events_end(&execution->events, text);
+    while (execution->waiters) {
+        struct waiter *waiter = execution->waiters;
+        execution->waiters = waiter->next;
+        waiter->done(waiter, execution);
+    }
+    cordon_run_free(take_ptr(&execution->run));
+    remember(execution);
+    admission_leave(api->admission, &execution->job);
+    execution_unref(execution);
+}
+
+void execution_cancel(struct execution *execution)
+{
+    if (execution->state == EXECUTION_DONE)
+        return;
+    execution->cancelled = true;
+    if (execution->run)
+        cordon_run_cancel(execution->run);
+    if (execution->state == EXECUTION_QUEUED) {
+        cordon_error err;
+        error_set(&err, CORDON_ESTATE, "cancelled", "cancelled before it ran");
+        fail(execution, &err);
+    }
+}
+
+/* Waiting and finding */
+
+void execution_wait(struct execution *execution, struct waiter *waiter)
+{
+    waiter->next = execution->waiters;
+    execution->waiters = waiter;
+}
+
+void execution_stop_waiting(struct execution *execution, struct waiter *waiter)
+{
+    for (struct waiter **link = &execution->waiters; *link; link = &(*link)->next)
+        if (*link == waiter) {
+            *link = waiter->next;
+            return;
+        }
+}
+
+struct execution *execution_find(struct api *api, const char *id, const char *key)
+{
+    struct execution *execution = api->executions[bucket_of(id)];
+    while (execution && strcmp(execution->id, id) != 0)
+        execution = execution->next;
+    return execution && (!key || strcmp(key, execution->key) == 0) ? execution : NULL;
+}
+
+void execution_forget(struct execution *execution)
+{
+    struct api *api = execution->api;
+    for (struct execution **link = &api->oldest_done; *link; link = &(*link)->next_done)
+        if (*link == execution) {
+            *link = execution->next_done;
+            if (api->newest_done == &execution->next_done)
+                api->newest_done = link;
+            api->done_count--;
+            api->done_bytes -= bytes_of(execution);
+            unlist(execution);
+            return;
+        }
+}
+
+void executions_tick(struct api *api)
+{
+    static unsigned seconds;
+    uint64_t now = clock_us();
+    while (api->oldest_done &&
+           (api->done_count > KEEP_MAX || api->done_bytes > KEEP_BYTES || now - api->oldest_done->done_us > KEEP_US))
+        execution_forget(api->oldest_done);
+    if (++seconds % PING_SECS)
+        return;
+    for (unsigned i = 0; i < EXECUTION_BUCKETS; i++)
+        for (struct execution *execution = api->executions[i]; execution; execution = execution->next)
+            events_ping(&execution->events);
+}
+
+static void stop(struct execution *execution, bool running)
+{
+    cordon_error err;
+    if (execution->state == EXECUTION_QUEUED) {
+        error_set(&err, CORDON_EGONE, "draining", "the daemon stopped before it ran");
+        fail(execution, &err);
+    } else if (running)
+        execution_cancel(execution);
+}
+
+void executions_stop(struct api *api, bool running)
+{
+    for (unsigned i = 0; i < EXECUTION_BUCKETS; i++)
+        for (struct execution *execution = api->executions[i], *next; execution; execution = next) {
+            execution_ref(execution);
+            stop(execution, running);
+            next = execution->next;
+            execution_unref(execution);
+        }
+}
+
+void executions_free(struct api *api)
+{
+    while (api->oldest_done)
+        execution_forget(api->oldest_done);
+}
+
+json_t *execution_json(const struct execution *execution)
+{
+    json_t *result = execution->result ? json_loads(execution->result, 0, NULL) : NULL;
+    if (result)
+        return result;
+    return json_pack("{s:s, s:s, s:s?, s:s, s:n, s:b}", "id", execution->id, "state",
+                     execution->state == EXECUTION_QUEUED ? "queued" : "running", "language",
+                     execution->request->language, "created_at", execution->created_at, "status", "success", 0);
+}
+
+char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err)
+{
+    bool cancelled = !strcmp(err->step, "cancelled");
+    bool own = err->code == CORDON_ESYSTEM || err->code == CORDON_ENOMEM || err->code == CORDON_EGONE;
+    const char *status = cancelled ? "cancelled" : own ? "internal_error" : "rejected";
+    json_t *result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:b, s:n, s:n, s:s, s:s, s:b, s:b, s:n, s:n, s:s, s:{s:s, "
+                               "s:s, s:s, s:s}, s:[], s:[], s:[], s:n}",
+                               "id", id, "state", "done", "language", language, "created_at", created_at, "status",
+                               status, "success", 0, "exit_code", "signal", "stdout", "", "stderr", "",
+                               "stdout_truncated", 0, "stderr_truncated", 0, "value", "compile", "reason", err->text,
+                               "error", "type", err->step, "category", status, "message", err->text, "hint", err->hint,
+                               "denials", "redactions", "files", "tests");
+    char *text = json_dumps(result, JSON_COMPACT);
+    json_decref(result);
+    return text;
+}

@@ -1,0 +1,78 @@
+/* One run, or one set of tests, from its request to its end: admitted, started, followed, recorded, told. */
+#ifndef API_EXECUTION_H
+#define API_EXECUTION_H
+
+#include <cordon/run.h>
+#include <stdatomic.h>
+
+#include "api/api.h"
+#include "api/events.h"
+
+/* Somebody who waits for the end. */
+struct waiter {
+    struct waiter *next;
+    void (*done)(struct waiter *waiter, struct execution *execution);
+};
+
+enum execution_state { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_DONE };
+
+struct execution {
+    struct execution *next;      /* in its bucket */
+    struct execution *next_done; /* among those that ended */
+    struct api *api;
+    unsigned references;
+    char id[ID_BYTES + 1];
+    char key[17];
+    char created_at[32];
+    enum execution_state state;
+    bool tests;     /* judged in a thread */
+    bool announced; /* the store knows of it already */
+    bool lasting;   /* may be asked for after its end */
+    json_t *asked;
+    cordon_request *request;
+    struct lane_limits lane;
+    struct redactor *redactor;
+    cordon_filter filter;
+    struct job job;
+    cordon_run *run;
+    struct loop_watch watch;
+    struct work_item item;
+    atomic_bool cancelled;
+    json_t *judged;
+    cordon_error failure; /* why it did not run; code 0: it did */
+    struct events events;
+    struct waiter *waiters;
+    char *result; /* JSON, once done */
+    char status[24];
+    uint64_t done_us;
+};
+
+/* Takes `asked`. Everything that can be wrong with it is found here. */
+int execution_new(struct api *api, const struct caller *caller, json_t *asked, struct execution **execution,
+                  cordon_error *err);
+/* Asks for a place. When refused, why; else it will end some day, and tell its waiters. `lasting`: it is remembered for
+ * a while after that, with everything it delivered. */
+enum admitted execution_submit(struct execution *execution, bool lasting, unsigned *retry_s);
+struct execution *execution_find(struct api *api, const char *id, const char *key);
+void execution_wait(struct execution *execution, struct waiter *waiter);
+void execution_stop_waiting(struct execution *execution, struct waiter *waiter);
+void execution_cancel(struct execution *execution);
+/* One that has ended: not to be found any more. */
+void execution_forget(struct execution *execution);
+struct execution *execution_ref(struct execution *execution);
+void execution_unref(struct execution *execution);
+
+/* The request as it may be kept: without secret values. Freed by the caller. */
+char *execution_text(const struct execution *execution);
+/* Its Result while it has none: {"id", "state": …, "status": null}. */
+json_t *execution_json(const struct execution *execution);
+/* A Result for a run that never was: its state is done, its status `rejected` or `internal_error`. */
+char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
+
+/* Each second: forgets what ended long ago, and lets streams know that they live. */
+void executions_tick(struct api *api);
+/* Those that wait for a place are told that there will be none; with `running`, the others are cancelled. */
+void executions_stop(struct api *api, bool running);
+void executions_free(struct api *api);
+
+#endif

@@ -1,0 +1,292 @@
+/* Runs that are asked for by their id: those under way are here, the others in the store, which is read in a thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/execution.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "explain/debug.h"
+
+/* A question to the store, and what becomes of the answer. */
+struct question {
+    struct work_item item;
+    struct call *call; /* NULL: its client has left */
+    struct api *api;
+    char id[ID_BYTES + 1], key[17];
+    bool any_key;
+    struct store_query query;
+    char *language, *status, *cursor, *of_key;
+    int (*ask)(struct question *question);
+    void (*answer)(struct call *call, struct question *question);
+    size_t offset;
+    bool sse;
+    char *text, *request;
+    cordon_error err;
+    int code;
+};
+
+static const char *key_of(const struct question *question)
+{
+    return question->any_key ? NULL : question->key;
+}
+
+static void ask(struct work_item *item)
+{
+    struct question *question = (struct question *)item;
+    question->code = question->ask(question);
+}
+
+static void answer(struct work_item *item)
+{
+    struct question *question = (struct question *)item;
+    if (question->call) {
+        http_wait(question->call->http, NULL, NULL);
+        if (question->code == CORDON_ENOTFOUND)
+            problem_answer(question->call->http, 404, "not_found", "no run with this id is known");
+        else if (question->code < 0)
+            problem_from(question->call->http, &question->err);
+        else
+            question->answer(question->call, question);
+    }
+    free(question->language);
+    free(question->status);
+    free(question->cursor);
+    free(question->of_key);
+    free(question->text);
+    free(question->request);
+    free(question);
+}
+
+static void on_left(void *context)
+{
+    struct question *question = context;
+    question->call = NULL;
+}
+
+static struct question *question_new(struct call *call, int (*how)(struct question *),
+                                     void (*then)(struct call *, struct question *))
+{
+    struct question *question = calloc(1, sizeof *question);
+    if (!question) {
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+        return NULL;
+    }
+    *question = (struct question){.item = {.run = ask, .done = answer},
+                                  .call = call,
+                                  .api = call->api,
+                                  .ask = how,
+                                  .answer = then,
+                                  .code = CORDON_EGONE};
+    error_set(&question->err, CORDON_EGONE, "daemon", "the daemon is about to stop");
+    memcpy(question->id, call->id, sizeof question->id);
+    memcpy(question->key, call->caller.key.id, sizeof question->key);
+    question->any_key = !caller_sees(&call->caller);
+    return question;
+}
+
+static void submit(struct call *call, struct question *question)
+{
+    http_wait(call->http, on_left, question);
+    work_submit(call->api->work, &question->item);
+}
+
+static int ask_result(struct question *question)
+{
+    return store_result(question->api->store, question->id, key_of(question), &question->text, &question->err);
+}
+
+static void tell_text(struct call *call, struct question *question)
+{
+    answer_text(call, 200, question->text);
+}
+
+void handle_execution_get(struct call *call)
+{
+    const struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
+    if (execution && execution->result)
+        answer_text(call, 200, execution->result);
+    else if (execution) {
+        json_t *json = execution_json(execution);
+        answer_json(call, 200, json);
+        json_decref(json);
+    } else {
+        struct question *question = question_new(call, ask_result, tell_text);
+        if (question)
+            submit(call, question);
+    }
+}
+
+/* Deleting: what runs is cancelled, what has ended is erased but for its row. */
+
+static int ask_erase(struct question *question)
+{
+    return store_erase(question->api->store, question->id, key_of(question), &question->err);
+}
+
+static void tell_erased(struct call *call, struct question *question)
+{
+    json_t *json = json_pack("{s:s, s:b}", "id", question->id, "erased", 1);
+    answer_json(call, 200, json);
+    json_decref(json);
+}
+
+void handle_execution_delete(struct call *call)
+{
+    struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
+    if (execution && execution->state != EXECUTION_DONE) {
+        execution_cancel(execution);
+        json_t *json = json_pack("{s:s, s:b}", "id", call->id, "cancelled", 1);
+        answer_json(call, 200, json);
+        json_decref(json);
+        return;
+    }
+    struct question *question = question_new(call, ask_erase, tell_erased);
+    if (!question)
+        return;
+    if (execution)
+        execution_forget(execution);
+    submit(call, question);
+}
+
+/* Following a run that may have ended. */
+
+static bool read_offset(struct call *call, size_t *offset)
+{
+    const char *text = http_query(call->http, "offset");
+    char *end;
+    *offset = text ? strtoull(text, &end, 10) : 0;
+    if (!text || (*text >= '0' && *text <= '9' && !*end))
+        return true;
+    problem_answer(call->http, 400, "bad_request", "offset is no number of bytes");
+    return false;
+}
+
+/* As if it had just been delivered: all of stdout, then all of stderr. */
+static void tell_events(struct call *call, struct question *question)
+{
+    json_t *result = json_loads(question->text, 0, NULL);
+    if (!json_is_string(json_object_get(result, "status"))) {
+        json_decref(result);
+        problem_answer(call->http, 409, "not_here", "this run is under way in a daemon that is gone");
+        return;
+    }
+    struct events events = {.kept = true};
+    static const char *const names[] = {"stdout", "stderr"};
+    for (int i = 0; i < 2; i++) {
+        const json_t *text = json_object_get(result, names[i]);
+        if (json_is_string(text))
+            events_add(&events, i + 1, json_string_value(text), json_string_length(text));
+    }
+    events_follow(&events, call->http, question->sse, question->id, question->offset, NULL, NULL);
+    events_end(&events, question->text);
+    events_free(&events);
+    json_decref(result);
+}
+
+void handle_execution_events(struct call *call)
+{
+    struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
+    size_t offset;
+    bool sse = !call_wants(call, "application/x-ndjson");
+    if (!read_offset(call, &offset))
+        return;
+    if (execution) {
+        if (!events_follow(&execution->events, call->http, sse, execution->id, offset, NULL, NULL))
+            problem_answer(call->http, 503, "out_of_memory", "out of memory");
+        else if (execution->result)
+            events_end(&execution->events, execution->result);
+        return;
+    }
+    struct question *question = question_new(call, ask_result, tell_events);
+    if (!question)
+        return;
+    question->offset = offset;
+    question->sse = sse;
+    submit(call, question);
+}
+
+/* The debug report. */
+
+static int ask_both(struct question *question)
+{
+    int code = ask_result(question);
+    if (code == 0)
+        store_request(question->api->store, question->id, key_of(question), &question->request, NULL);
+    return code;
+}
+
+static void answer_report(struct call *call, const char *result_text, const char *request_text)
+{
+    json_t *result = json_loads(result_text, 0, NULL);
+    json_t *request = request_text ? json_loads(request_text, 0, NULL) : NULL;
+    json_t *report = result ? debug_report(result, request) : NULL;
+    auto_free char *text = report && call_wants(call, "text/plain") ? debug_text(report) : NULL;
+    if (text)
+        http_answer(call->http, 200, "text/plain; charset=utf-8", text, strlen(text));
+    else if (report)
+        answer_json(call, 200, report);
+    else
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+    json_decref(report);
+    json_decref(request);
+    json_decref(result);
+}
+
+static void tell_report(struct call *call, struct question *question)
+{
+    answer_report(call, question->text, question->request);
+}
+
+void handle_execution_report(struct call *call)
+{
+    const struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
+    if (execution && execution->state != EXECUTION_DONE) {
+        problem_answer(call->http, 409, "running", "the run has not ended yet");
+        return;
+    }
+    if (execution && execution->result) {
+        auto_free char *asked = execution_text(execution);
+        answer_report(call, execution->result, asked);
+        return;
+    }
+    struct question *question = question_new(call, ask_both, tell_report);
+    if (question)
+        submit(call, question);
+}
+
+/* The list. */
+
+static int ask_list(struct question *question)
+{
+    return store_list(question->api->store, &question->query, &question->text, &question->err);
+}
+
+static char *copy_query(const struct call *call, const char *name)
+{
+    const char *text = http_query(call->http, name);
+    return text ? strdup(text) : NULL;
+}
+
+void handle_executions_list(struct call *call)
+{
+    const char *limit = http_query(call->http, "limit");
+    char *end;
+    unsigned long count = limit ? strtoul(limit, &end, 10) : 0;
+    if (limit && (*end || count < 1 || count > 1000)) {
+        problem_answer(call->http, 400, "bad_request", "limit is '%.32s'; expected a number from 1 to 1000", limit);
+        return;
+    }
+    struct question *question = question_new(call, ask_list, tell_text);
+    if (!question)
+        return;
+    question->language = copy_query(call, "language");
+    question->status = copy_query(call, "status");
+    question->cursor = copy_query(call, "cursor");
+    question->of_key = question->any_key ? copy_query(call, "key") : strdup(question->key);
+    question->query = (struct store_query){.key = question->of_key,
+                                           .language = question->language,
+                                           .status = question->status,
+                                           .cursor = question->cursor,
+                                           .limit = (unsigned)count};
+    submit(call, question);
+}

@@ -1,0 +1,156 @@
+/* Who may call. A daemon on loopback without keys serves whoever is on the machine, so pages in a browser there must
+ * not reach it: the Host has to be its own, and an Origin has to be allowed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "api/api.h"
+#include "base/cleanup.h"
+
+static bool is_listed(char *const *list, const char *text, size_t length)
+{
+    for (; list && *list; list++)
+        if (strlen(*list) == length && strncasecmp(*list, text, length) == 0)
+            return true;
+    return false;
+}
+
+/* The name without the port; an address in brackets with them. */
+static size_t name_length(const char *host)
+{
+    const char *end = *host == '[' ? strchr(host, ']') : NULL;
+    return end ? (size_t)(end - host) + 1 : strcspn(host, ":");
+}
+
+static bool is_own_host(const struct api *api, const char *host)
+{
+    static char *const own[] = {(char *)"localhost", (char *)"127.0.0.1", (char *)"[::1]", NULL};
+    size_t length = name_length(host);
+    if (is_listed(own, host, length) || is_listed(api->config->hosts, host, length))
+        return true;
+    const char *address = strstr(http_server_address(api->server), "://");
+    return address && strncasecmp(address + 3, host, strlen(host)) == 0 && strlen(address + 3) == strlen(host);
+}
+
+/* A page that this daemon served itself. */
+static bool is_own_origin(const struct api *api, const char *origin, const char *host)
+{
+    const char *name = strstr(origin, "://");
+    (void)api;
+    return name && host && strcasecmp(name + 3, host) == 0;
+}
+
+bool guard_origin(struct call *call)
+{
+    const struct api *api = call->api;
+    const char *host = http_header(call->http, "Host"), *origin = http_header(call->http, "Origin");
+    bool is_socket = strncmp(http_server_address(api->server), "unix:", 5) == 0;
+    /* Behind a name that others resolve, with keys: any Host may be right, and the operator need not list them. */
+    bool any_host = is_socket || (!http_server_is_local(api->server) && !(api->config->hosts && *api->config->hosts));
+    if (!any_host && (!host || !is_own_host(api, host))) {
+        problem_answer(call->http, 421, "foreign_host",
+                       "this server is not called '%.100s'; add it to `hosts` if it is", host ? host : "");
+        return false;
+    }
+    if (origin && !is_own_origin(api, origin, host) && !is_listed(api->config->origins, origin, strlen(origin))) {
+        problem_answer(call->http, 403, "foreign_origin",
+                       "pages from there may not call; add it to `origins` if they may");
+        return false;
+    }
+    return true;
+}
+
+static const char *bearer(const struct call *call)
+{
+    const char *text = http_header(call->http, "Authorization");
+    return text && strncasecmp(text, "Bearer ", 7) == 0 ? text + 7 : NULL;
+}
+
+bool guard_caller(struct call *call, uint32_t scope)
+{
+    struct api *api = call->api;
+    const char *text = bearer(call);
+    cordon_error err;
+    if (!text && (scope == 0 || (!api->config->require_keys && http_server_is_local(api->server)))) {
+        call->caller.anonymous = true;
+        return true;
+    }
+    if (!text || keys_find(api->store, text, &call->caller.key, &err) < 0) {
+        http_add_header(call->http, "WWW-Authenticate", "Bearer");
+        problem_answer(call->http, 401, "unauthorized",
+                       text ? "this key is not known here, was removed or has expired"
+                            : "a key is needed: Authorization: Bearer KEY (`cordon key new` makes one)");
+        return false;
+    }
+    if (scope && !(call->caller.key.scopes & (scope | KEY_ADMIN))) {
+        problem_answer(call->http, 403, "forbidden", "this key may not do that");
+        return false;
+    }
+    return true;
+}
+
+const char *caller_sees(const struct caller *caller)
+{
+    return caller->anonymous || caller->key.scopes & KEY_ADMIN ? NULL : caller->key.id;
+}
+
+/* What keys spent today */
+
+struct spending {
+    struct spending *next;
+    char key[17];
+    uint64_t day; /* since 1970 */
+    uint64_t cpu_ms;
+};
+
+#define DAY_S UINT64_C(86400)
+
+static struct spending *spending_of(struct api *api, const char *key)
+{
+    uint64_t today = (uint64_t)time(NULL) / DAY_S;
+    struct spending *row = api->spendings;
+    while (row && strcmp(row->key, key) != 0)
+        row = row->next;
+    if (!row) {
+        row = calloc(1, sizeof *row);
+        if (!row)
+            return NULL;
+        snprintf(row->key, sizeof row->key, "%s", key);
+        row->next = api->spendings;
+        api->spendings = row;
+    }
+    if (row->day != today) {
+        row->day = today;
+        row->cpu_ms = 0;
+        store_cpu_ms(api->store, key, today * DAY_S, &row->cpu_ms, NULL);
+    }
+    return row;
+}
+
+unsigned guard_spending(struct api *api, const struct caller *caller)
+{
+    if (caller->anonymous || !caller->key.cpu_s_per_day)
+        return 0;
+    const struct spending *row = spending_of(api, caller->key.id);
+    if (row && row->cpu_ms < caller->key.cpu_s_per_day * 1000)
+        return 0;
+    return (unsigned)(DAY_S - (uint64_t)time(NULL) % DAY_S);
+}
+
+void guard_spend(struct api *api, const char *key, uint64_t cpu_ms)
+{
+    struct spending *row = *key ? spending_of(api, key) : NULL;
+    if (row)
+        row->cpu_ms += cpu_ms;
+}
+
+void guard_free(struct api *api)
+{
+    while (api->spendings) {
+        struct spending *row = api->spendings;
+        api->spendings = row->next;
+        free(row);
+    }
+}

@@ -1,0 +1,155 @@
+/* What the daemon tells of itself: languages, limits, health, metrics, and its own contract. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/execution.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "service/metrics.h"
+
+/* docs/openapi.json, put into the executable by the assembler. */
+__asm__(".section .rodata\n"
+        "openapi_text: .incbin \"" OPENAPI_FILE "\"\n"
+        "openapi_end: .byte 0\n"
+        ".previous\n");
+extern const char openapi_text[], openapi_end[];
+
+void handle_openapi(struct call *call)
+{
+    http_answer(call->http, 200, "application/json", openapi_text, (size_t)(openapi_end - openapi_text));
+}
+
+void handle_root(struct call *call)
+{
+    json_t *json =
+        json_pack("{s:s, s:s, s:s}", "name", "cordon", "version", cordon_version(), "openapi", "/openapi.json");
+    answer_json(call, 200, json);
+    json_decref(json);
+}
+
+/* Some versions are found by running the language, so a thread asks. */
+struct asking {
+    struct work_item item;
+    struct call *call;
+    cordon_engine *engine;
+    char *json;
+    cordon_error err;
+};
+
+static void ask_languages(struct work_item *item)
+{
+    struct asking *asking = (struct asking *)item;
+    cordon_languages(asking->engine, &asking->json, &asking->err);
+}
+
+static void tell_languages(struct work_item *item)
+{
+    struct asking *asking = (struct asking *)item;
+    if (asking->call) {
+        http_wait(asking->call->http, NULL, NULL);
+        if (asking->json)
+            answer_text(asking->call, 200, asking->json);
+        else
+            problem_from(asking->call->http, &asking->err);
+    }
+    cordon_free(asking->json);
+    free(asking);
+}
+
+static void on_left(void *context)
+{
+    struct asking *asking = context;
+    asking->call = NULL;
+}
+
+void handle_languages(struct call *call)
+{
+    struct asking *asking = calloc(1, sizeof *asking);
+    if (!asking) {
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+        return;
+    }
+    *asking = (struct asking){
+        .item = {.run = ask_languages, .done = tell_languages}, .call = call, .engine = call->api->engine};
+    asking->err.code = CORDON_EGONE;
+    http_wait(call->http, on_left, asking);
+    work_submit(call->api->work, &asking->item);
+}
+
+void handle_environments(struct call *call)
+{
+    answer_text(call, 200,
+                "{\"items\":[{\"id\":\"host\",\"description\":\"what is installed on the daemon's machine, "
+                "read-only\"}],\"next_cursor\":null}");
+}
+
+static json_t *limits_object(const struct limits *limits)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        int64_t value = limits->value[i];
+        json_t *json = !value                     ? json_null()
+                       : value == LIMIT_UNLIMITED ? json_string("unlimited")
+                       : i == LIMIT_CPUS          ? json_real((double)value / 1000)
+                                                  : json_integer(value);
+        json_object_set_new(object, limit_name((enum limit)i), json);
+    }
+    return object;
+}
+
+void handle_limits(struct call *call)
+{
+    static const char *const names[] = {"lightweight", "standard", "heavy"};
+    const struct api *api = call->api;
+    json_t *profiles = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct limits limits = {0};
+        if (limits_complete(&limits, names[i], NULL) == 0)
+            json_object_set_new(profiles, names[i], limits_object(&limits));
+    }
+    auto_free char *rules = redact_rules_json(api->rules);
+    json_t *json =
+        json_pack("{s:o, s:o, s:b, s:I, s:o*}", "profiles", profiles, "ceilings", limits_object(&api->config->ceilings),
+                  "unlimited_allowed", api->config->allow_unlimited, "body_bytes", (json_int_t)api->config->body_bytes,
+                  "sanitize", rules ? json_loads(rules, 0, NULL) : NULL);
+    if (!call->caller.anonymous)
+        json_object_set_new(json, "key_ceilings", limits_object(&call->caller.key.ceilings));
+    answer_json(call, 200, json);
+    json_decref(json);
+}
+
+void handle_healthz(struct call *call)
+{
+    answer_text(call, 200, "{\"status\":\"ok\"}");
+}
+
+void handle_readyz(struct call *call)
+{
+    const struct api *api = call->api;
+    cordon_error err;
+    if (api->draining)
+        problem_answer(call->http, 503, "draining", "the daemon is about to stop");
+    else if (!engine_alive(api))
+        problem_answer(call->http, 503, "engine_gone", "the warden has ended");
+    else if (store_check(api->store, &err) < 0)
+        problem_error(call->http, 503, "store", &err);
+    else
+        answer_text(call, 200, "{\"status\":\"ready\"}");
+}
+
+void handle_metrics(struct call *call)
+{
+    struct api *api = call->api;
+    auto_buf struct buf text = {0};
+    char *pools_text = NULL;
+    json_t *pools = cordon_pools(api->engine, &pools_text, NULL) == 0 ? json_loads(pools_text, 0, NULL) : NULL;
+    struct metrics_now now = {.running = admission_running(api->admission),
+                              .queued = admission_queued(api->admission),
+                              .connections = http_server_connections(api->server),
+                              .memory_bytes = admission_memory(api->admission),
+                              .pools = pools};
+    metrics_text(&now, &text);
+    http_answer(call->http, 200, "text/plain; version=0.0.4; charset=utf-8", buf_text(&text), text.length);
+    json_decref(pools);
+    cordon_free(pools_text);
+}

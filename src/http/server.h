@@ -1,0 +1,75 @@
+/* An HTTP server in the daemon's loop, on libmicrohttpd. Knows nothing of sandboxes: it has calls, which are answered
+ * at once, later, or as a stream, and it notices when a client leaves.
+ *
+ * Life of a call: accept() when its headers are there → handle() when its body is → http_answer() or http_stream(), now
+ * or after http_wait() → done(). Everything happens in the loop's thread. */
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include <cordon/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "service/loop.h"
+
+struct http_server;
+struct http_call;
+
+struct http_options {
+    const char *listen;       /* "host:port", "[v6]:port" or "unix:/path" */
+    int listen_fd;            /* from socket activation; -1: made from `listen` */
+    char *tls_cert, *tls_key; /* PEM texts, or NULL */
+    size_t body_max;
+    unsigned connections;
+    /* The body has not come yet. It may answer, and the body is then not read. */
+    void (*accept)(void *context, struct http_call *call);
+    void (*handle)(void *context, struct http_call *call);
+    /* The answer is out, or the client is gone; the call ends with this. */
+    void (*done)(void *context, struct http_call *call);
+    void *context;
+};
+
+int http_server_open(struct loop *loop, const struct http_options *options, struct http_server **server,
+                     cordon_error *err);
+/* No new connections; those there are go on. */
+void http_server_quiesce(struct http_server *server);
+/* Ends every call. */
+void http_server_close(struct http_server *server);
+/* Where it listens, for people: "http://127.0.0.1:7700". */
+const char *http_server_address(const struct http_server *server);
+unsigned http_server_connections(const struct http_server *server);
+bool http_server_is_local(const struct http_server *server); /* loopback or a Unix socket */
+
+/* What was asked. Borrowed for the call's life; NULL when absent. */
+const char *http_method(const struct http_call *call);
+const char *http_path(const struct http_call *call);
+const char *http_header(const struct http_call *call, const char *name);
+const char *http_query(const struct http_call *call, const char *name);
+const char *http_body(const struct http_call *call, size_t *length);
+uint64_t http_began_us(const struct http_call *call);
+/* The status it was answered with; 0: not yet. */
+int http_status(const struct http_call *call);
+
+/* Something of the caller's that goes along. */
+void http_set_data(struct http_call *call, void *data);
+void *http_data(const struct http_call *call);
+
+/* The answer comes later. `left` is called at most once, when the client goes before that. */
+void http_wait(struct http_call *call, void (*left)(void *context), void *context);
+
+/* Before the answer. Copied. */
+void http_add_header(struct http_call *call, const char *name, const char *value);
+/* The body is copied. */
+void http_answer(struct http_call *call, int status, const char *type, const void *body, size_t length);
+
+/* An answer in parts. `left` as above. */
+void http_stream(struct http_call *call, int status, const char *type, void (*left)(void *context), void *context);
+/* Never blocks. A reader that falls more than `HTTP_STREAM_MAX` behind is dropped: then its `left` has been called, and
+ * this is false. */
+bool http_stream_write(struct http_call *call, const void *bytes, size_t length);
+void http_stream_end(struct http_call *call);
+
+#define HTTP_STREAM_MAX (16 << 20)
+
+#endif

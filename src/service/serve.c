@@ -1,0 +1,415 @@
+/* Opens what the daemon consists of, gives up its privileges, and runs the loop. SIGTERM and SIGINT end it after a time
+ * for what runs; SIGHUP reads the configuration again. */
+#include "service/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/execution.h"
+#include "api/idempotency.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "engine/engine.h"
+#include "service/confine.h"
+#include "service/log.h"
+#include "service/notify.h"
+
+#define SECOND_US   UINT64_C(1000000)
+#define PEM_MAX     (1 << 20)
+#define SECRETS_MAX (1 << 20)
+
+struct daemon {
+    struct api api;
+    const char *config_path;
+    struct loop_watch signals;
+    struct loop_timer deadline; /* of the draining */
+    char *tls_cert, *tls_key, *secrets;
+    struct redact_secret *secret_list;
+    int exit_code;
+};
+
+bool engine_alive(const struct api *api)
+{
+    return engine_is_alive(api->engine);
+}
+
+static int read_whole(const char *path, size_t most, char **text, cordon_error *err)
+{
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    auto_free char *bytes = malloc(most + 1);
+    ssize_t length = fd < 0 || !bytes ? -1 : fd_read_all(fd, bytes, most);
+    if (length < 0)
+        return error_sys(err, errno, "configuration", "cannot read %s", path);
+    bytes[length] = '\0';
+    *text = take_ptr(&bytes);
+    return 0;
+}
+
+/* Secrets that are everybody's: one a line. */
+static int read_secrets(struct daemon *daemon, size_t *count, cordon_error *err)
+{
+    const struct config *config = daemon->api.config;
+    *count = 0;
+    for (char **file = config->secret_files; file && *file; file++) {
+        auto_free char *text = NULL;
+        int code = read_whole(*file, SECRETS_MAX, &text, err);
+        if (code < 0)
+            return code;
+        for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+            struct redact_secret *more = reallocarray(daemon->secret_list, *count + 1, sizeof *more);
+            char *copy = strdup(line);
+            if (more)
+                daemon->secret_list = more;
+            if (!more || !copy) {
+                free(copy);
+                return error_nomem(err);
+            }
+            more[(*count)++] = (struct redact_secret){copy, strlen(copy)};
+        }
+    }
+    return 0;
+}
+
+static void free_secrets(struct daemon *daemon, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        explicit_bzero((char *)daemon->secret_list[i].value, daemon->secret_list[i].length);
+        free((char *)daemon->secret_list[i].value);
+    }
+    free(daemon->secret_list);
+    daemon->secret_list = NULL;
+}
+
+static int open_rules(struct daemon *daemon, struct redact_rules **rules, cordon_error *err)
+{
+    size_t count;
+    int code = read_secrets(daemon, &count, err);
+    if (code == 0) {
+        struct redact_options options = {.files = (const char *const *)daemon->api.config->redaction_files,
+                                         .secrets = daemon->secret_list,
+                                         .secret_count = count};
+        code = redact_rules_open(&options, rules, err);
+    }
+    free_secrets(daemon, count);
+    return code;
+}
+
+static enum sanitize sanitize_of(const struct config *config)
+{
+    if (!config->sanitize || !strcmp(config->sanitize, "secrets"))
+        return SANITIZE_SECRETS;
+    return !strcmp(config->sanitize, "all") ? SANITIZE_ALL : SANITIZE_NONE;
+}
+
+/* Opening */
+
+static int open_engine(struct api *api, cordon_error *err)
+{
+    const struct config *config = api->config;
+    auto_free char *cache = NULL;
+    cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
+    if (asprintf(&cache, "%s/compiled", config->data_dir) < 0)
+        return error_nomem(err);
+    mkdir(cache, 0700);
+    options.warm = 1;
+    options.warm_bytes = config->warm_bytes;
+    options.cache_dir = cache;
+    options.languages_dir = config->languages_dir;
+    options.warden_path = config->warden_path;
+    return cordon_engine_open(&options, &api->engine, err);
+}
+
+static int open_admission(struct api *api, cordon_error *err)
+{
+    const struct config *config = api->config;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    unsigned places = config->concurrency ? config->concurrency : (unsigned)(processors > 0 ? 2 * processors : 4);
+    struct admission_options options = {.places = places,
+                                        .queue = config->queue,
+                                        .wait_us = config->queue_wait_ms * 1000,
+                                        .memory_bytes = config->memory_bytes ? config->memory_bytes
+                                                                             : (uint64_t)pages * (uint64_t)page / 4 * 3,
+                                        .processes = config->processes};
+    api->admission = admission_new(api->loop, &options);
+    return api->admission ? work_open(api->loop, places + 4, &api->work, err) : error_nomem(err);
+}
+
+static int open_server(struct daemon *daemon, cordon_error *err)
+{
+    struct api *api = &daemon->api;
+    const struct config *config = api->config;
+    int code = 0;
+    if (config->tls_cert)
+        code = read_whole(config->tls_cert, PEM_MAX, &daemon->tls_cert, err);
+    if (code == 0 && config->tls_key)
+        code = read_whole(config->tls_key, PEM_MAX, &daemon->tls_key, err);
+    struct http_options options = {.listen = config->listen,
+                                   .listen_fd = notify_socket(),
+                                   .tls_cert = daemon->tls_cert,
+                                   .tls_key = daemon->tls_key,
+                                   .body_max = config->body_bytes,
+                                   .connections = config->connections,
+                                   .accept = api_accept,
+                                   .handle = api_handle,
+                                   .done = api_done,
+                                   .context = api};
+    if (code == 0)
+        code = http_server_open(api->loop, &options, &api->server, err);
+    if (code == 0 && !http_server_is_local(api->server) && !keys_exist(api->store)) {
+        error_set(err, CORDON_EINVAL, "listen", "%s can be reached from elsewhere, and there are no keys",
+                  http_server_address(api->server));
+        return error_hint(err, "make one with `cordon key new`, or listen at 127.0.0.1");
+    }
+    return code;
+}
+
+/* Runs that a daemon had accepted when it died. */
+static void settle_unfinished(struct api *api)
+{
+    char **ids = NULL;
+    cordon_error err, why;
+    char now[32];
+    api_time_text(now);
+    error_set(&why, CORDON_EGONE, "daemon", "the daemon ended while the run was waiting or under way");
+    if (store_unfinished(api->store, &ids, &err) < 0)
+        return;
+    for (char **id = ids; id && *id; id++) {
+        auto_free char *request = NULL, *text = NULL;
+        store_request(api->store, *id, NULL, &request, NULL);
+        json_t *asked = request ? json_loads(request, 0, NULL) : NULL;
+        text = result_of_failure(*id, now, json_string_value(json_object_get(asked, "language")), &why);
+        struct store_run run = {*id, "", request ? request : "{}", text ? text : "{}"};
+        store_finish(api->store, &run, NULL);
+        json_decref(asked);
+        free(*id);
+    }
+    free(ids);
+}
+
+/* Signals */
+
+static void finish_draining(void *context)
+{
+    struct daemon *daemon = context;
+    struct api *api = &daemon->api;
+    if (!api->live_count || admission_running(api->admission) == 0)
+        loop_stop(api->loop);
+}
+
+static void cancel_rest(void *context)
+{
+    struct daemon *daemon = context;
+    log_event(LOG_LEVEL_WARN, "drain_deadline",
+              json_pack("{s:i}", "cancelled", (int)admission_running(daemon->api.admission)));
+    executions_stop(&daemon->api, true);
+}
+
+static void drain(struct daemon *daemon)
+{
+    struct api *api = &daemon->api;
+    if (api->draining) { /* asked twice: at once */
+        executions_stop(api, true);
+        loop_stop(api->loop);
+        return;
+    }
+    api->draining = true;
+    notify_tell("STOPPING=1");
+    log_event(LOG_LEVEL_INFO, "draining",
+              json_pack("{s:i, s:i}", "running", (int)admission_running(api->admission), "queued",
+                        (int)admission_queued(api->admission)));
+    admission_stop(api->admission);
+    executions_stop(api, false);
+    daemon->deadline = (struct loop_timer){.expired = cancel_rest, .context = daemon};
+    loop_set_timer(api->loop, &daemon->deadline, clock_us() + api->config->drain_ms * 1000);
+    finish_draining(daemon);
+}
+
+/* What can change while it runs. */
+static void reload(struct daemon *daemon)
+{
+    struct api *api = &daemon->api;
+    struct config fresh = {0}, *config = api->config;
+    struct redact_rules *rules = NULL;
+    enum log_level level;
+    cordon_error err;
+    int code = config_load(daemon->config_path, &fresh, &err);
+    if (code == 0)
+        code = config_check(&fresh, &err);
+    if (code == 0) {
+        struct config kept = *config;
+        config->redaction_files = fresh.redaction_files;
+        config->secret_files = fresh.secret_files;
+        code = open_rules(daemon, &rules, &err);
+        config->redaction_files = kept.redaction_files;
+        config->secret_files = kept.secret_files;
+    }
+    if (code < 0) {
+        log_error("reload_failed", &err);
+        config_free(&fresh);
+        return;
+    }
+    /* Redactors under way hold what they need of the old ones. */
+    redact_rules_close(api->rules);
+    api->rules = rules;
+    struct config before = *config;
+    config->hosts = fresh.hosts;
+    config->origins = fresh.origins;
+    config->ceilings = fresh.ceilings;
+    config->allow_unlimited = fresh.allow_unlimited;
+    config->optional = fresh.optional;
+    config->sanitize = fresh.sanitize;
+    config->log = fresh.log;
+    fresh.hosts = before.hosts;
+    fresh.origins = before.origins;
+    fresh.optional = before.optional;
+    fresh.sanitize = before.sanitize;
+    fresh.log = before.log;
+    config_free(&fresh);
+    api->sanitize = sanitize_of(config);
+    if (log_level_from_name(config->log, &level) == 0)
+        log_set_level(level);
+    log_event(LOG_LEVEL_INFO, "reloaded", NULL);
+}
+
+static void on_signal(void *context, uint32_t events)
+{
+    struct daemon *daemon = context;
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(daemon->signals.fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo == SIGHUP)
+            reload(daemon);
+        else
+            drain(daemon);
+}
+
+static int watch_signals(struct daemon *daemon, cordon_error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    daemon->signals = (struct loop_watch){.ready = on_signal, .context = daemon};
+    if (fd < 0 || loop_watch(daemon->api.loop, &daemon->signals, fd, EPOLLIN) < 0)
+        return error_sys(err, errno, "signals", "cannot watch for signals");
+    return 0;
+}
+
+static void on_second(void *context)
+{
+    struct daemon *daemon = context;
+    struct api *api = &daemon->api;
+    executions_tick(api);
+    idempotency_tick(api);
+    if (!engine_alive(api)) {
+        log_event(LOG_LEVEL_ERROR, "warden_gone",
+                  json_pack("{s:s}", "hint", "the daemon ends; whoever supervises it starts it again"));
+        daemon->exit_code = EXIT_OWN_FAILURE;
+        loop_stop(api->loop);
+        return;
+    }
+    if (api->draining)
+        finish_draining(daemon);
+    loop_set_timer(api->loop, &api->second, clock_us() + (api->draining ? SECOND_US / 20 : SECOND_US));
+}
+
+static int open_all(struct daemon *daemon, cordon_error *err)
+{
+    struct api *api = &daemon->api;
+    const struct config *config = api->config;
+    struct store_options store = {.data_dir = config->data_dir,
+                                  .keep = config->store,
+                                  .max_age_s = config->retention_age_s,
+                                  .max_bytes = config->retention_bytes};
+    api->loop = loop_new();
+    api->newest_done = &api->oldest_done;
+    api->sanitize = sanitize_of(config);
+    int code = api->loop ? watch_signals(daemon, err) : error_nomem(err);
+    if (code == 0)
+        code = confine_prepare(config->user, config->data_dir, err);
+    if (code == 0)
+        code = store_open(&store, &api->store, err);
+    if (code == 0)
+        code = open_rules(daemon, &api->rules, err);
+    if (code == 0)
+        code = open_engine(api, err);
+    if (code == 0)
+        code = open_server(daemon, err);
+    if (code == 0)
+        code = confine_prepare(config->user, config->data_dir, err); /* what was made meanwhile */
+    if (code == 0)
+        code = open_admission(api, err);
+    return code == 0 ? confine_self(config->user, config->data_dir, err) : code;
+}
+
+static void warm_up(struct api *api)
+{
+    cordon_error err;
+    for (char **language = api->config->warm; language && *language; language++)
+        if (cordon_engine_warm_language(api->engine, *language, 2, 10000, &err) < 0)
+            log_error("warm", &err);
+}
+
+static void close_all(struct daemon *daemon)
+{
+    struct api *api = &daemon->api;
+    if (api->admission)
+        executions_stop(api, true);
+    work_close(api->work);
+    http_server_close(api->server);
+    batches_free(api);
+    idempotency_free(api);
+    if (api->engine)
+        cordon_engine_close(api->engine);
+    store_close(api->store);
+    executions_free(api);
+    guard_free(api);
+    admission_free(api->admission);
+    redact_rules_close(api->rules);
+    loop_free(api->loop);
+    free(daemon->tls_cert);
+    free(daemon->tls_key);
+}
+
+int serve(struct config *config, const char *config_path)
+{
+    static struct daemon daemon; /* large */
+    cordon_error err = {0};
+    enum log_level level;
+    daemon = (struct daemon){.api = {.config = config}, .config_path = config_path, .signals.fd = -1};
+    if (log_level_from_name(config->log, &level) == 0)
+        log_set_level(level);
+    if (open_all(&daemon, &err) < 0) {
+        int code = report_error(&err, false);
+        close_all(&daemon);
+        return code;
+    }
+    struct api *api = &daemon.api;
+    settle_unfinished(api);
+    warm_up(api);
+    api->second = (struct loop_timer){.expired = on_second, .context = &daemon};
+    loop_set_timer(api->loop, &api->second, clock_us() + SECOND_US);
+    printf("cordon %s serves at %s, data in %s\n", cordon_version(), http_server_address(api->server),
+           config->data_dir);
+    fflush(stdout);
+    notify_tell("READY=1");
+    loop_run(api->loop);
+    close_all(&daemon);
+    return daemon.exit_code;
+}
