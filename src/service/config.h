@@ -47,6 +47,10 @@ int config_load(const char *path, struct config *config, cordon_error *err);
 int config_set(struct config *config, const char *name, const char *value, cordon_error *err);
 /* What no single setting can tell: an address that needs keys and TLS, and the like. */
 int config_check(const struct config *config, cordon_error *err);
+/* Only this machine can reach it: loopback or a Unix socket. */
+bool config_is_local(const struct config *config);
+/* `require_keys`, or implied by an address that others reach. Whether there are keys, the store knows. */
+bool config_needs_keys(const struct config *config);
 void config_free(struct config *config);
 
 #endif

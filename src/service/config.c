@@ -1,0 +1,212 @@
+/* Owns the order in which settings are decided (defaults, file, environment, flags) and what only all of them together
+ * can tell. Called by `cordon serve` and by the commands that share its data directory. */
+#include "service/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/nearest.h"
+#include "plan/word.h"
+#include "service/config_settings.h"
+
+/* The file is an operator's, but a mistyped path must not swallow a disk image. */
+#define FILE_BYTES_MAX 65536
+#define PREFIX         "CORDON_"
+#define DEFAULT_PATH   "/etc/cordon/cordon.yaml"
+
+extern char **environ;
+
+static char *join(const char *directory, const char *rest)
+{
+    char *path;
+    return asprintf(&path, "%s%s", directory, rest) < 0 ? NULL : path;
+}
+
+/* NULL when there is no place for it, which config_check() tells of. */
+static char *default_data_dir(void)
+{
+    const char *state = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (state && *state == '/')
+        return strndup(state, strcspn(state, ":"));
+    if (geteuid() == 0)
+        return strdup("/var/lib/cordon");
+    if (xdg && *xdg == '/')
+        return join(xdg, "/cordon");
+    return home && *home == '/' ? join(home, "/.local/state/cordon") : NULL;
+}
+
+static int set_defaults(struct config *config, cordon_error *err)
+{
+    const struct setting *rows;
+    size_t count = settings_all(&rows);
+    for (size_t i = 0; i < count; i++) {
+        bool empty = rows[i].kind == SETTING_LIST || rows[i].kind == SETTING_LIMITS;
+        if (!rows[i].initial)
+            continue;
+        int failed = setting_set_text(config, &rows[i], empty ? "" : rows[i].initial, err);
+        if (failed)
+            return failed;
+    }
+    config->data_dir = default_data_dir();
+    return 0;
+}
+
+static int read_file(struct config *config, const char *path, cordon_error *err)
+{
+    auto_free char *bytes = malloc(FILE_BYTES_MAX);
+    if (!bytes)
+        return error_nomem(err);
+    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd < 0 ? -1 : fd_read_all(fd, bytes, FILE_BYTES_MAX);
+    if (got < 0)
+        return error_sys(err, errno, "config", "cannot read %s", path);
+    if (got == FILE_BYTES_MAX)
+        return error_set(err, CORDON_EINVAL, "config", "%s: larger than %d bytes", path, FILE_BYTES_MAX - 1);
+    return config_read_yaml(config, path, bytes, (size_t)got, err);
+}
+
+/* A file that somebody named must be there; the usual one need not be. */
+static int read_chosen_file(struct config *config, const char *path, cordon_error *err)
+{
+    if (!path)
+        path = getenv(PREFIX "CONFIG");
+    if (path && *path)
+        return read_file(config, path, err);
+    return access(DEFAULT_PATH, F_OK) == 0 || errno != ENOENT ? read_file(config, DEFAULT_PATH, err) : 0;
+}
+
+/* CORDON_QUEUE_WAIT_MS → queue_wait_ms */
+static void lower_name(const char *variable, char *name, size_t size)
+{
+    size_t i = 0;
+    for (; i + 1 < size && variable[i] && variable[i] != '='; i++)
+        name[i] = (char)tolower((unsigned char)variable[i]);
+    name[i] = '\0';
+}
+
+/* Other programs of the family have variables of their own, so an unknown one is passed over, unless it is a setting's
+ * with a slip in it: a CORDON_REQUIRE_KEY that does nothing would be believed. */
+static int check_unknown(const char *name, cordon_error *err)
+{
+    const struct setting *rows;
+    size_t count = settings_all(&rows);
+    for (size_t i = 0; i < count; i++)
+        if (strlen(name) > 5 && nearest_distance(name, rows[i].name) <= NEAREST_MAX)
+            return settings_unknown(name, err);
+    return 0;
+}
+
+static int prefix_error(const char *variable, cordon_error *err, int code)
+{
+    if (!err)
+        return code;
+    char text[sizeof err->text];
+    memcpy(text, err->text, sizeof text);
+    snprintf(err->text, sizeof err->text, "%.*s: %.300s", (int)strcspn(variable, "="), variable, text);
+    return code;
+}
+
+static int read_environment(struct config *config, cordon_error *err)
+{
+    for (char **variable = environ; variable && *variable; variable++) {
+        char name[64];
+        const char *equals = strchr(*variable, '=');
+        if (!equals || strncmp(*variable, PREFIX, sizeof PREFIX - 1) != 0)
+            continue;
+        lower_name(*variable + sizeof PREFIX - 1, name, sizeof name);
+        const struct setting *row = settings_find(name);
+        int failed = row ? setting_set_text(config, row, equals + 1, err) : check_unknown(name, err);
+        if (failed)
+            return prefix_error(*variable, err, failed);
+    }
+    return 0;
+}
+
+int config_load(const char *path, struct config *config, cordon_error *err)
+{
+    struct config loaded = {0};
+    int failed = set_defaults(&loaded, err);
+    if (!failed)
+        failed = read_chosen_file(&loaded, path, err);
+    if (!failed)
+        failed = read_environment(&loaded, err);
+    if (failed)
+        config_free(&loaded);
+    else
+        *config = loaded;
+    return failed;
+}
+
+int config_set(struct config *config, const char *name, const char *value, cordon_error *err)
+{
+    const struct setting *row = settings_find(name);
+    return row ? setting_set_text(config, row, value, err) : settings_unknown(name, err);
+}
+
+void config_free(struct config *config)
+{
+    const struct setting *rows;
+    size_t count = settings_all(&rows);
+    for (size_t i = 0; i < count; i++)
+        setting_clear(config, &rows[i]);
+}
+
+static bool is_set(const char *text)
+{
+    return text && *text;
+}
+
+bool config_is_local(const struct config *config)
+{
+    const char *why;
+    enum address_kind kind = config->listen ? address_kind(config->listen, &why) : ADDRESS_BAD;
+    return kind == ADDRESS_UNIX || kind == ADDRESS_LOOPBACK;
+}
+
+bool config_needs_keys(const struct config *config)
+{
+    return config->require_keys || !config_is_local(config);
+}
+
+static int check_tls(const struct config *config, cordon_error *err)
+{
+    bool cert = is_set(config->tls_cert), key = is_set(config->tls_key);
+    if (cert != key)
+        return error_set(err, CORDON_EINVAL, "config", "%s is set without %s; a certificate and its key go together",
+                         cert ? "tls_cert" : "tls_key", cert ? "tls_key" : "tls_cert");
+    if (cert && !strncmp(config->listen, "unix:", 5))
+        return error_set(err, CORDON_EINVAL, "config",
+                         "tls_cert is set, but a Unix socket has no TLS; remove tls_cert and tls_key");
+    if (config_is_local(config) || cert || config->behind_proxy)
+        return 0;
+    error_set(err, CORDON_EINVAL, "config",
+              "listen '%s' can be reached from other machines, and keys and code would travel in the clear",
+              word_show(config->listen).text);
+    return error_hint(err, "add tls_cert and tls_key, or `behind_proxy: true` when a proxy before it does TLS, or "
+                           "listen on 127.0.0.1:7700");
+}
+
+int config_check(const struct config *config, cordon_error *err)
+{
+    if (!is_set(config->data_dir)) {
+        error_set(err, CORDON_EINVAL, "config",
+                  "data_dir is not set, and neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a place");
+        return error_hint(err, "set data_dir or CORDON_DATA_DIR");
+    }
+    int64_t disk = config->ceilings.value[LIMIT_DISK_BYTES], memory = config->ceilings.value[LIMIT_MEMORY_BYTES];
+    if (disk && memory && disk > memory)
+        return error_set(
+            err, CORDON_EINVAL, "config",
+            "ceilings: disk_bytes is above memory_bytes, in which it counts; lower it or raise memory_bytes");
+    if (memory && config->memory_bytes && (uint64_t)memory > config->memory_bytes)
+        return error_set(
+            err, CORDON_EINVAL, "config",
+            "ceilings: memory_bytes lets one run ask for more than memory_bytes allows all together; lower it");
+    return check_tls(config, err);
+}
