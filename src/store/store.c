@@ -1,0 +1,94 @@
+/* Owns the life of a store, and the calls that write. Called by the daemon and by the commands that look at history. */
+#include "store/store.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "store/internal.h"
+#include "store/place.h"
+
+static int open_parts(struct store *store, const struct store_options *options, cordon_error *err)
+{
+    int code = place_open(options->data_dir, !options->read_only, &store->path, &store->dir, err);
+    if (code == 0 && !options->read_only)
+        code = place_lock(store->dir, store->path, &store->lock_fd, err);
+    if (code == 0 && !options->read_only)
+        code = writer_start(store, err);
+    if (code == 0)
+        code = db_open(&store->reader, store->path, DB_READ, err);
+    return code == 0 ? keys_open(store, err) : code;
+}
+
+int store_open(const struct store_options *options, struct store **store, cordon_error *err)
+{
+    struct store *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_nomem(err);
+    made->dir = made->lock_fd = made->writer.wal = -1;
+    made->keep = options->keep;
+    made->max_age_s = options->max_age_s;
+    made->max_bytes = options->max_bytes;
+    made->read_only = options->read_only;
+    pthread_mutex_init(&made->read_lock, NULL);
+    pthread_mutex_init(&made->writer.lock, NULL);
+    pthread_mutex_init(&made->keys.lock, NULL);
+    int code = open_parts(made, options, err);
+    if (code < 0) {
+        store_close(made);
+        return code;
+    }
+    *store = made;
+    return 0;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    keys_close(store);
+    db_close(&store->reader);
+    writer_stop(store);
+    pthread_mutex_destroy(&store->read_lock);
+    pthread_mutex_destroy(&store->writer.lock);
+    pthread_mutex_destroy(&store->keys.lock);
+    cleanup_close(&store->lock_fd);
+    cleanup_close(&store->dir);
+    free(store->path);
+    free(store);
+}
+
+static int give(struct store *store, enum job_kind kind, const struct store_run *run, bool wait, cordon_error *err)
+{
+    struct record record;
+    if (store->read_only)
+        return error_set(err, CORDON_ESTATE, "store", "the store was opened for reading only");
+    int code = record_make(&record, run, store->keep, err);
+    return code < 0 ? code : writer_give(store, kind, &record, wait, err);
+}
+
+int store_accept(struct store *store, const struct store_run *run, cordon_error *err)
+{
+    struct store_run begun = *run;
+    begun.result = NULL;
+    return give(store, JOB_ACCEPT, &begun, true, err);
+}
+
+int store_finish(struct store *store, const struct store_run *run, cordon_error *err)
+{
+    if (!run->result)
+        return error_set(err, CORDON_EINVAL, "store", "run %s has no result to record", run->id);
+    return give(store, JOB_FINISH, run, false, err);
+}
+
+int store_erase(struct store *store, const char *id, const char *key, cordon_error *err)
+{
+    bool running;
+    int code = read_state(store, id, key, &running, err);
+    if (code < 0)
+        return code;
+    if (running)
+        return error_set(err, CORDON_ESTATE, "store", "run %s goes on; only what has ended can be erased", id);
+    const struct store_run run = {.id = id, .key = key};
+    return give(store, JOB_ERASE, &run, true, err);
+}
