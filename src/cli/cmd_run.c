@@ -15,6 +15,7 @@
 #include "cli/outdir.h"
 #include "cli/report.h"
 #include "cli/run_flags.h"
+#include "cli/run_hooks.h"
 #include "cli/terminal.h"
 #include "cli/warden.h"
 
@@ -355,7 +356,11 @@ int cmd_run(int argc, char **argv)
         options.context = &relay;
         options.no_cache = flags.no_cache;
         options.stdin_fd = stdin_for_program(&flags, file && !strcmp(file, "-"));
-        code = run_to_end(engine, &flags, &options, &result, &err);
+        code = run_hook_begin(&flags, &options, &err);
+        if (code == 0)
+            code = run_to_end(engine, &flags, &options, &result, &err);
+        if (code == 0)
+            code = run_hook_end(&flags, result, &err);
     }
     if (code == CORDON_EGONE)
         warden_reap_orphans();

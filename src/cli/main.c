@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "cli/run_hooks.h"
 #include "cli/service.h"
 #include "cli/terminal.h"
 #include "cli/warden.h"
@@ -24,6 +25,7 @@ static const struct command_row {
     {"languages", "list the languages that can be run", cmd_languages},
     {"doctor", "tell what this machine can enforce", cmd_doctor},
     {"serve", "serve runs over HTTP", NULL},
+    {"explain", "tell why a recorded run ended as it did", NULL},
     {"bench", "measure Cordon beside other runners", cmd_bench},
     {"version", "print the version", cmd_version},
     {"help", "show the help of a command", cmd_help},
@@ -112,7 +114,7 @@ int main(int argc, char **argv)
     const struct command_row *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
-    if (!command->run)
+    if (!command->run || (command->run == cmd_run && run_needs_service(argc - 1, argv + 1)))
         return service_become(argv);
     int exit_code = command->run(argc - 1, argv + 1);
     if (fflush(stdout) != 0 || ferror(stdout)) {

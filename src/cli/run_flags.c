@@ -128,14 +128,20 @@ static int on_output_dir(void *context, const struct option_row *row, const char
     return 0;
 }
 
-/* A promise that cannot be kept is an error: output that was to be redacted must not pass unredacted. */
 static int on_sanitize(void *context, const struct option_row *row, const char *value, cordon_error *err)
 {
-    (void)context, (void)row;
-    if (!strcmp(value, "false"))
-        return 0;
-    error_set(err, CORDON_EINVAL, "usage", "'%s' is not available in this version", value);
-    return error_hint(err, "only 'false' is");
+    struct run_flags *flags = context;
+    const char *what = !strcmp(value, "true") ? "secrets" : !strcmp(value, "false") ? "none" : value;
+    (void)row;
+    flags->sanitize = strcmp(what, "none") != 0;
+    return cordon_request_add_sanitize(flags->request, what, err);
+}
+
+static int on_data_dir(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    (void)row, (void)err;
+    ((struct run_flags *)context)->data_dir = value;
+    return 0;
 }
 
 static int on_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
@@ -171,8 +177,7 @@ static const struct option_row rows[] = {
     {"file", 0, "[DST=]SRC", "copy the host's file SRC into the work directory", on_file, NULL},
     {"stdin", 0, "TEXT|@FILE", "what the program reads, instead of Cordon's own input", on_stdin, NULL},
     {"env", 0, "K=V", "set an environment variable; none is inherited", on_env, NULL},
-    {"env-secret", 0, "K=V", "the same, marked secret (this version does not redact it\nin output)", on_env_secret,
-     NULL},
+    {"env-secret", 0, "K=V", "the same, marked secret: redacted in output, in every form", on_env_secret, NULL},
     {"no-cache", 0, NULL, "compile anew, and do not keep what was compiled", on_no_cache, NULL},
     HEADING("Limits (sizes as 512m, 1g or bytes; times as 5s, 300ms)"),
     {"profile", 0, "NAME", "lightweight, standard (the default) or heavy", on_text, "profile"},
@@ -204,7 +209,8 @@ static const struct option_row rows[] = {
     {"quiet", 'q', NULL, "do not say why a program was stopped", on_quiet, NULL},
     {"collect", 0, "GLOB", "return matching files of the work directory", on_collect, NULL},
     {"output-dir", 0, "DIR", "write collected files beneath DIR", on_output_dir, NULL},
-    {"sanitize", 0, "WHAT", "redaction of output: false", on_sanitize, NULL},
+    {"sanitize", 0, "WHAT", "redact output: true (secrets), all, a rule's name, or false", on_sanitize, NULL},
+    {"data-dir", 0, "DIR", "record the run in the ledger there (CORDON_DATA_DIR)", on_data_dir, NULL},
 };
 
 _Static_assert(ARRAY_LEN(rows) <= OPTIONS_MAX, "the parser's tables are too small");

@@ -19,6 +19,8 @@ struct run_flags {
     bool quiet;
     bool no_cache;
     bool warm;
+    bool sanitize;        /* anything but none */
+    const char *data_dir; /* where the run is recorded; NULL: CORDON_DATA_DIR, or nowhere */
 };
 
 extern const struct usage run_usage;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "service/commands.h"
@@ -11,7 +12,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"run", cmd_run},
     {"serve", cmd_serve},
+    {"explain", cmd_explain},
 };
 
 int main(int argc, char **argv)

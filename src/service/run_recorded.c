@@ -1,0 +1,77 @@
+/* The hooks of cordon-service for `cordon run`: output is sanitized if that was asked for, and the run recorded in the
+ * data directory if there is one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cli/run_hooks.h"
+#include "output/redact.h"
+#include "plan/request_write.h"
+#include "store/store.h"
+
+static struct {
+    struct redact_rules *rules;
+    struct redactor *redactor;
+    cordon_filter filter;
+} state;
+
+bool run_needs_service(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return false; /* it is this one */
+}
+
+static const char *data_dir_of(const struct run_flags *flags)
+{
+    const char *usual = getenv("CORDON_DATA_DIR");
+    return flags->data_dir ? flags->data_dir : usual && *usual ? usual : NULL;
+}
+
+int run_hook_begin(const struct run_flags *flags, cordon_run_options *options, cordon_error *err)
+{
+    int code = redact_rules_open(NULL, &state.rules, err);
+    if (code == 0)
+        code = redactor_open(state.rules, flags->request, SANITIZE_NONE, &state.redactor, err);
+    if (code == 0 && state.redactor) {
+        state.filter = redactor_filter(state.redactor);
+        options->filter = &state.filter;
+    }
+    return code;
+}
+
+static int record(const struct run_flags *flags, const char *data_dir, cordon_result *result, cordon_error *err)
+{
+    struct store *store = NULL;
+    struct store_options options = {.data_dir = data_dir, .keep = STORE_KEEP_FULL};
+    int code = store_open(&options, &store, err);
+    if (code < 0)
+        return code;
+    json_t *asked = request_to_object(flags->request);
+    auto_free char *request = asked ? json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    const char *text = cordon_result_json(result);
+    json_t *parsed = text ? json_loads(text, 0, NULL) : NULL;
+    const char *id = json_string_value(json_object_get(parsed, "id"));
+    struct store_run run = {id, "", request, text};
+    code = request && id ? store_finish(store, &run, err) : error_nomem(err);
+    if (code == 0)
+        code = store_flush(store, err);
+    store_close(store);
+    json_decref(parsed);
+    json_decref(asked);
+    return code;
+}
+
+int run_hook_end(const struct run_flags *flags, cordon_result *result, cordon_error *err)
+{
+    const struct redaction *rows = NULL;
+    size_t count = state.redactor ? redactor_counts(state.redactor, &rows) : 0;
+    for (size_t i = 0; i < count; i++)
+        cordon_result_add_redaction(result, rows[i].rule, rows[i].where, rows[i].count);
+    const char *data_dir = data_dir_of(flags);
+    int code = data_dir ? record(flags, data_dir, result, err) : 0;
+    redactor_close(state.redactor);
+    redact_rules_close(state.rules);
+    return code;
+}
