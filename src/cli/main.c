@@ -22,6 +22,8 @@ static const struct command_row {
     int (*run)(int argc, char **argv); /* NULL: cordon-service has it */
 } commands[] = {
     {"run", "run a program in a fresh cell", cmd_run},
+    {"test", "run a program against many cases", NULL},
+    {"batch", "run many requests from a file", NULL},
     {"languages", "list the languages that can be run", cmd_languages},
     {"doctor", "tell what this machine can enforce", cmd_doctor},
     {"serve", "serve runs over HTTP", NULL},

@@ -81,6 +81,14 @@ static char *error_json(const cordon_error *err, const char *reason)
     return fallback ? json_dumps(fallback, JSON_COMPACT) : NULL;
 }
 
+json_t *report_object(const cordon_error *err)
+{
+    auto_buf struct buf line = {0};
+    put_line(&line, err);
+    auto_free char *text = error_json(err, buf_text(&line));
+    return text ? json_loads(text, 0, NULL) : NULL;
+}
+
 int report_error(const cordon_error *err, bool json)
 {
     auto_buf struct buf line = {0};

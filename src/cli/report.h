@@ -11,6 +11,8 @@ enum { EXIT_USAGE = 2, EXIT_OWN_FAILURE = 125, EXIT_INTERRUPTED = 130, EXIT_PIPE
 /* Tells of the error and returns the exit code that belongs to it. With `json`, standard output gets one object in the
  * shape of a result, and standard error nothing. */
 int report_error(const cordon_error *err, bool json);
+/* That object; NULL when memory is out. */
+json_t *report_object(const cordon_error *err);
 /* The same for a mistake on the command line of `command`: names its --help where the error has no hint of its own. */
 int report_usage(const cordon_error *err, const char *command);
 

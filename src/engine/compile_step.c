@@ -2,6 +2,7 @@
 #include "engine/compile_step.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A compile step may begin with a shell, so the file that tells its version counts as well. */
 static const char *version_tool(const struct manifest *manifest, struct command *command)
@@ -46,4 +47,29 @@ struct outcome *compile_step_find(const struct cordon_engine *engine, const stru
     }
     outcome->limits = *limits;
     return outcome;
+}
+
+static void *copy(const void *bytes, size_t length)
+{
+    char *made = malloc(length + 1);
+    if (made && length)
+        memcpy(made, bytes, length);
+    if (made)
+        made[length] = '\0';
+    return made;
+}
+
+struct outcome *compile_step_again(const struct outcome *outcome)
+{
+    struct outcome *again = copy(outcome, sizeof *outcome);
+    if (!again)
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        again->out[i] = copy(outcome->out[i], outcome->out_length[i]);
+    again->denials = copy(outcome->denials, outcome->denial_count * sizeof *outcome->denials);
+    if (again->out[0] && again->out[1] && again->denials)
+        return again;
+    outcome_free(again);
+    free(again);
+    return NULL;
 }

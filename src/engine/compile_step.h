@@ -10,5 +10,7 @@ int compile_step_key(const struct cordon_engine *engine, const struct prepared *
 /* What the step left an earlier time; NULL when it must be made. The outcome is the caller's to free. */
 struct outcome *compile_step_find(const struct cordon_engine *engine, const struct compile_key *key,
                                   const struct limits *limits, struct collected *made);
+/* A copy of a step's outcome, for another run that uses what it left. NULL when memory is out. */
+struct outcome *compile_step_again(const struct outcome *outcome);
 
 #endif

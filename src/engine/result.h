@@ -3,6 +3,7 @@
 #define ENGINE_RESULT_H
 
 #include <cordon/result.h>
+#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -68,6 +69,8 @@ static inline void outcome_free(struct outcome *outcome)
 }
 /* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
 char *reason_text(const struct outcome *outcome, const char *step);
+/* A result's `usage`. */
+json_t *outcome_usage_json(const struct outcome *outcome);
 /* Lower-case hex of the SHA-256 of the bytes. */
 void sha256_hex(const void *bytes, size_t length, char hex[65]);
 

@@ -48,7 +48,7 @@ static json_t *milliseconds(uint64_t us)
     return json_real((double)us / 1000);
 }
 
-static json_t *usage_json(const struct outcome *outcome)
+json_t *outcome_usage_json(const struct outcome *outcome)
 {
     const struct usage *usage = &outcome->usage;
     return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms", milliseconds(usage->wall_us),
@@ -155,7 +155,7 @@ static void add_outcome(json_t *object, const struct outcome *outcome, bool base
 
 static void add_measures(json_t *object, const struct outcome *outcome, uint64_t queue_us)
 {
-    json_object_set_new(object, "usage", usage_json(outcome));
+    json_object_set_new(object, "usage", outcome_usage_json(outcome));
     json_object_set_new(object, "timing",
                         json_pack("{s:I, s:I, s:I, s:I}", "queue_us", (json_int_t)queue_us, "start_us",
                                   (json_int_t)outcome->start_us, "run_us", (json_int_t)outcome->run_us, "finish_us",

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "engine/compile_step.h"
+#include "engine/compiled.h"
 #include "engine/exchange.h"
 #include "engine/result.h"
 #include "engine/warm.h"
@@ -35,7 +36,10 @@ struct cordon_run {
     enum stage stage;
     struct prepared_step step;
     struct exchange exchange;
-    struct collected made; /* what the compile step left */
+    struct collected made;      /* what the compile step left */
+    const cordon_run *compiled; /* whose compile step it uses; NULL: its own */
+    struct outcome *compile;    /* for those that use this one's, after the result was handed over */
+    bool compile_only;
     struct compile_key key;
     bool is_private; /* nobody else can cancel it or wait for it */
     bool no_offer;   /* one was void */
@@ -77,17 +81,19 @@ static bool find_compiled(cordon_run *run)
     return run->result->compile;
 }
 
+static int after_compile(cordon_run *run, cordon_error *err);
+
 static int start_stage(cordon_run *run, cordon_error *err)
 {
     bool compile = run->stage == STAGE_COMPILE;
     const cordon_request *request = run->prepared.request;
-    int code = prepare_step(&run->prepared, compile, compile ? NULL : &run->made, &run->step, err);
+    const struct collected *made = run->compiled ? &run->compiled->made : &run->made;
+    int code = prepare_step(&run->prepared, compile, compile ? NULL : made, &run->step, err);
     if (code < 0)
         return code;
     if (compile && find_compiled(run)) {
         prepared_step_free(&run->step);
-        run->stage = STAGE_PROGRAM;
-        return start_stage(run, err);
+        return after_compile(run, err);
     }
     code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);
     if (code < 0) {
@@ -118,6 +124,12 @@ static int start_stage(cordon_run *run, cordon_error *err)
     else if (run->cancelled)
         exchange_command(&run->exchange, COMMAND_CANCEL);
     return code;
+}
+
+static int after_compile(cordon_run *run, cordon_error *err)
+{
+    run->stage = run->compile_only ? STAGE_DONE : STAGE_PROGRAM;
+    return run->compile_only ? 0 : start_stage(run, err);
 }
 
 static void end_stage(cordon_run *run)
@@ -291,8 +303,7 @@ static int finish_compile(cordon_run *run, cordon_error *err)
         run->stage = STAGE_DONE;
         return finish_without_program(run) < 0 ? error_nomem(err) : 0;
     }
-    run->stage = STAGE_PROGRAM;
-    code = start_stage(run, err);
+    code = after_compile(run, err);
     /* Kept while the program runs already. */
     if (code == 0 && run->has_key)
         compile_cache_keep(run->engine->compiled, &run->key, &run->made, result->compile);
@@ -383,12 +394,22 @@ static int set_up(cordon_run *run, cordon_error *err)
     run->result = calloc(1, sizeof *run->result);
     if (!run->result || describe(run) < 0)
         return error_nomem(err);
-    run->stage = run->prepared.manifest->compile ? STAGE_COMPILE : STAGE_PROGRAM;
+    run->stage = run->prepared.manifest->compile && !run->compiled ? STAGE_COMPILE : STAGE_PROGRAM;
+    if (run->compiled && !(run->result->compile = compile_step_again(run->compiled->compile)))
+        return error_nomem(err);
+    if (run->compile_only && run->stage != STAGE_COMPILE)
+        return error_set(err, CORDON_ESTATE, "compile", "%s is not compiled", run->prepared.manifest->name);
     return start_stage(run, err);
 }
 
+/* What sets one run apart from another of the same request. */
+struct manner {
+    bool is_private, compile_only;
+    const cordon_run *compiled;
+};
+
 static int start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
-                 bool is_private, cordon_run **out, cordon_error *err)
+                 struct manner manner, cordon_run **out, cordon_error *err)
 {
     const cordon_run_options defaults = CORDON_RUN_OPTIONS_INIT;
     if (options && options->struct_size < sizeof defaults)
@@ -399,13 +420,19 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
         error_field(err, "/sanitize", "nothing here can sanitize output");
         return error_hint(err, "run it through the daemon, or leave sanitize out");
     }
+    if (request->has_tests) {
+        error_field(err, "/tests", "a plain run does not judge tests");
+        return error_hint(err, "use `cordon test`, `cordon batch` or /v1/tests, or leave tests out");
+    }
     cordon_run *run = calloc(1, sizeof *run);
     if (!run)
         return error_nomem(err);
     run->engine = engine_ref(engine);
     run->options = options ? *options : defaults;
     run->epoll = run->cancel = -1;
-    run->is_private = is_private;
+    run->is_private = manner.is_private;
+    run->compile_only = manner.compile_only;
+    run->compiled = manner.compiled;
     run->stage = STAGE_DONE;
     int code = prepare(engine, request, &run->prepared, err);
     if (code < 0) {
@@ -426,7 +453,19 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
 int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
                      cordon_run **out, cordon_error *err)
 {
-    return start(engine, request, options, false, out, err);
+    return start(engine, request, options, (struct manner){0}, out, err);
+}
+
+int run_compile(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                cordon_run **out, cordon_error *err)
+{
+    return start(engine, request, options, (struct manner){.compile_only = true}, out, err);
+}
+
+int run_start_compiled(const cordon_run *compiled, const cordon_request *request, const cordon_run_options *options,
+                       cordon_run **out, cordon_error *err)
+{
+    return start(compiled->engine, request, options, (struct manner){.compiled = compiled}, out, err);
 }
 
 int cordon_run_fd(const cordon_run *run)
@@ -497,6 +536,8 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
         return code;
     if (!run->result)
         return error_set(err, CORDON_ESTATE, "run", "the result was taken already");
+    if (run->compile_only && run->result->compile && !(run->compile = compile_step_again(run->result->compile)))
+        return error_nomem(err);
     *result = take_ptr(&run->result);
     return 0;
 }
@@ -514,6 +555,9 @@ void cordon_run_free(cordon_run *run)
     if (run->stage != STAGE_DONE)
         end_stage(run);
     collected_free(&run->made);
+    if (run->compile)
+        outcome_free(run->compile);
+    free(run->compile);
     cordon_result_free(run->result);
     prepared_free(&run->prepared);
     cleanup_close(&run->epoll);
@@ -526,7 +570,7 @@ int cordon_execute(cordon_engine *engine, const cordon_request *request, const c
                    cordon_result **result, cordon_error *err)
 {
     cordon_run *run = NULL;
-    int code = start(engine, request, options, true, &run, err);
+    int code = start(engine, request, options, (struct manner){.is_private = true}, &run, err);
     if (code < 0)
         return code;
     code = cordon_run_wait(run, result, err);

@@ -63,6 +63,7 @@ struct cordon_request {
     bool stop_on_output_limit;
     bool cold; /* its interpreter must be its own, started for it */
     bool base64_output;
+    bool has_tests;       /* they are the judge's: a plain run refuses it */
     size_t content_bytes; /* held in code, files and stdin */
     size_t string_bytes;  /* held in args and env, as execve counts them */
 };

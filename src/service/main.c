@@ -15,6 +15,8 @@ static const struct {
     {"run", cmd_run},
     {"serve", cmd_serve},
     {"explain", cmd_explain},
+    {"test", cmd_test},
+    {"batch", cmd_batch},
 };
 
 int main(int argc, char **argv)

@@ -142,7 +142,7 @@ static const struct {
     {"{\"sanitize\": \"all\"}", "/sanitize", "not available in this build yet"},
     {"{\"sanitize\": [\"aws_access_key\"]}", "/sanitize", "not available in this build yet"},
     {"{\"sanitize\": 5}", "/sanitize", "a number is given"},
-    {"{\"tests\": {\"cases\": []}}", "/tests", "not available in this build yet"},
+    {"{\"tests\": []}", "/tests", "an array is given; expected an object"},
     {"{\"collect\": [\"a\", \"/etc/*\"]}", "/collect/1", "does not stay"},
     {"{\"optional\": [\"cgroup\", \"sekkomp\"]}", "/optional/1", "did you mean 'seccomp'?"},
     {"{\"on_output_limit\": \"x\"}", "/on_output_limit", "available: cut, stop"},

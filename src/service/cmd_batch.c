@@ -1,0 +1,435 @@
+/* `cordon batch`: many requests out of a file, a result line for each. Workers take lines in turn; the main thread
+ * shows how it goes and watches for an interrupt. Called by main(). */
+#include <cordon/cordon.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "judge/judge.h"
+#include "judge/runs.h"
+#include "service/batch_output.h"
+#include "service/batch_show.h"
+#include "service/commands.h"
+#include "service/interrupt.h"
+#include "service/test_flags.h"
+
+#define PARALLEL_MAX 256
+#define LOOK_MS      100
+/* What runs when somebody interrupts has so long to end by itself. */
+#define GRACE_US 1000000
+
+struct batch {
+    const char *output_path;
+    unsigned parallel;
+    bool retry, json, quiet;
+    FILE *input;
+    cordon_engine *engine;
+    struct batch_output output;
+    struct batch_counts counts;
+    struct runs runs;
+    atomic_bool cancel; /* for the judges */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    json_t *seen; /* ids of this input, so that none is given twice; under the lock, as all below */
+    char *line;
+    size_t line_capacity, line_number;
+    bool is_over;
+    unsigned working;
+    cordon_error error; /* that ended everything */
+};
+
+struct task {
+    json_t *id;
+    json_t *request;    /* NULL: `error` says why */
+    cordon_error error; /* code 0: none */
+};
+
+static void task_free(struct task *task)
+{
+    json_decref(task->id);
+    json_decref(task->request);
+    *task = (struct task){0};
+}
+
+static int parse_line(const char *line, size_t length, struct task *task)
+{
+    json_error_t where;
+    task->request = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (!task->request)
+        return error_field(&task->error, "", "invalid JSON at column %d: %s", where.column, where.text);
+    if (!json_is_object(task->request))
+        return error_field(&task->error, "", "the line is no object; expected a request");
+    json_t *id = json_object_get(task->request, "id");
+    if (!id)
+        return 0;
+    if (!json_is_string(id) && !json_is_integer(id))
+        return error_field(&task->error, "/id", "the id is neither a string nor a whole number");
+    task->id = json_incref(id);
+    json_object_del(task->request, "id");
+    return 0;
+}
+
+/* Whoever has no id is called by the number of its line. */
+static void read_task(struct batch *batch, size_t length, struct task *task)
+{
+    *task = (struct task){0};
+    int code = parse_line(batch->line, length, task);
+    if (!task->id)
+        task->id = json_integer((json_int_t)batch->line_number);
+    auto_free char *key = json_dumps(task->id, JSON_ENCODE_ANY | JSON_COMPACT);
+    const json_t *before = key ? json_object_get(batch->seen, key) : NULL;
+    if (code == 0 && before)
+        code = error_field(&task->error, "/id", "line %lld has this id already", (long long)json_integer_value(before));
+    if (key && !before)
+        json_object_set_new(batch->seen, key, json_integer((json_int_t)batch->line_number));
+    if (code < 0) {
+        json_decref(task->request);
+        task->request = NULL;
+    }
+}
+
+static bool is_blank(const char *line)
+{
+    return !line[strspn(line, " \t\r\n")];
+}
+
+/* The next that has no result yet; false at the end. Under the lock. */
+static bool next_task(struct batch *batch, struct task *task)
+{
+    while (!batch->is_over && !atomic_load(&interrupted)) {
+        ssize_t length = getline(&batch->line, &batch->line_capacity, batch->input);
+        if (length < 0) {
+            if (ferror(batch->input))
+                error_sys(&batch->error, errno, "input", "cannot read the requests");
+            batch->is_over = true;
+            return false;
+        }
+        batch->line_number++;
+        if (is_blank(batch->line))
+            continue;
+        read_task(batch, (size_t)length, task);
+        if (!batch_output_has(&batch->output, task->id))
+            return true;
+        batch->counts.before++;
+        task_free(task);
+    }
+    return false;
+}
+
+static int run_plain(struct batch *batch, const json_t *request, json_t **answer, cordon_error *err)
+{
+    auto_free char *text = json_dumps(request, JSON_COMPACT);
+    cordon_request *parsed = NULL;
+    cordon_run *run = NULL;
+    cordon_result *result = NULL;
+    int code = text ? cordon_request_from_json(text, strlen(text), &parsed, err) : error_nomem(err);
+    if (code == 0)
+        code = cordon_run_start(batch->engine, parsed, NULL, &run, err);
+    if (code == 0)
+        code = runs_wait(&batch->runs, 0, run, &result, err);
+    const char *json = code == 0 ? cordon_result_json(result) : NULL;
+    if (code == 0) {
+        *answer = json ? json_loads(json, JSON_ALLOW_NUL, NULL) : NULL;
+        code = *answer ? 0 : error_nomem(err);
+    }
+    cordon_result_free(result);
+    cordon_run_free(run);
+    cordon_request_free(parsed);
+    return code;
+}
+
+static int run_task(struct batch *batch, const struct task *task, json_t **answer, cordon_error *err)
+{
+    struct judge_options options = {.parallel = 1, .cancel = &batch->cancel};
+    if (!task->request) {
+        *err = task->error;
+        return err->code;
+    }
+    if (json_object_get(task->request, "tests"))
+        return judge_run(batch->engine, task->request, &options, answer, err);
+    return run_plain(batch, task->request, answer, err);
+}
+
+static bool is_cancelled(const json_t *result)
+{
+    const char *status = member_text(result, "status");
+    return status && !strcmp(status, "cancelled");
+}
+
+static void give_up(struct batch *batch, const cordon_error *err)
+{
+    pthread_mutex_lock(&batch->lock);
+    if (!batch->error.code)
+        batch->error = *err;
+    batch->is_over = true;
+    pthread_mutex_unlock(&batch->lock);
+}
+
+/* A result that was never written is made again when the batch goes on: so what an interrupt cut short, and what a
+ * dead warden did not run, leaves no line. */
+static void do_task(struct batch *batch, struct task *task)
+{
+    cordon_error err = {0};
+    auto_json json_t *result = NULL;
+    int code = run_task(batch, task, &result, &err);
+    if (code == CORDON_EGONE || code == CORDON_ENOMEM) {
+        give_up(batch, &err);
+        return;
+    }
+    if (code < 0)
+        result = report_object(&err);
+    if (atomic_load(&interrupted) && is_cancelled(result))
+        return;
+    json_object_set(result, "id", task->id);
+    code = result ? batch_output_add(&batch->output, result, &err) : error_nomem(&err);
+    if (code < 0) {
+        give_up(batch, &err);
+        return;
+    }
+    pthread_mutex_lock(&batch->lock);
+    batch_count(&batch->counts, result);
+    pthread_mutex_unlock(&batch->lock);
+}
+
+static void *worker(void *context)
+{
+    struct batch *batch = context;
+    struct task task;
+    pthread_mutex_lock(&batch->lock);
+    while (next_task(batch, &task)) {
+        pthread_mutex_unlock(&batch->lock);
+        do_task(batch, &task);
+        task_free(&task);
+        pthread_mutex_lock(&batch->lock);
+    }
+    batch->working--;
+    pthread_cond_broadcast(&batch->changed);
+    pthread_mutex_unlock(&batch->lock);
+    return NULL;
+}
+
+static void look(struct batch *batch, bool has_bar, uint64_t *stop_us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&batch->changed, &batch->lock, &until);
+    if (has_bar)
+        batch_show_bar(&batch->counts);
+    if (!atomic_load(&interrupted))
+        return;
+    *stop_us = *stop_us ? *stop_us : clock_us() + GRACE_US;
+    if (clock_us() < *stop_us)
+        return;
+    atomic_store(&batch->cancel, true);
+    runs_cancel_from(&batch->runs, 0);
+}
+
+static int run_workers(struct batch *batch)
+{
+    pthread_t threads[PARALLEL_MAX];
+    unsigned started = 0;
+    bool has_bar = !batch->json && !batch->quiet && isatty(STDERR_FILENO);
+    uint64_t stop_us = 0;
+    sigset_t all, before;
+    batch->working = batch->parallel;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (; started < batch->parallel; started++)
+        if (pthread_create(&threads[started], NULL, worker, batch) != 0)
+            break;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&batch->lock);
+    batch->working -= batch->parallel - started;
+    if (!started)
+        error_sys(&batch->error, EAGAIN, "batch", "cannot start a thread");
+    while (batch->working)
+        look(batch, has_bar, &stop_us);
+    pthread_mutex_unlock(&batch->lock);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    if (has_bar)
+        batch_clear_bar();
+    return batch->error.code;
+}
+
+/* How many there will be, where that can be told beforehand. */
+static size_t count_lines(FILE *file)
+{
+    struct stat status;
+    auto_free char *line = NULL;
+    size_t capacity = 0, count = 0;
+    if (fstat(fileno(file), &status) < 0 || !S_ISREG(status.st_mode))
+        return 0;
+    while (getline(&line, &capacity, file) > 0)
+        count += !is_blank(line);
+    rewind(file);
+    return count;
+}
+
+static int on_output(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    (void)row, (void)err;
+    ((struct batch *)context)->output_path = value;
+    return 0;
+}
+
+static int on_parallel(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    (void)row;
+    return test_flags_number(value, &((struct batch *)context)->parallel, err);
+}
+
+static int on_retry(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct batch *)context)->retry, row, value, err);
+}
+
+static int on_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct batch *)context)->json, row, value, err);
+}
+
+static int on_quiet(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct batch *)context)->quiet, row, value, err);
+}
+
+static const struct option_row rows[] = {
+    {"output", 'o', "FILE", "where results go, a line each; those in it are not run again", on_output, NULL},
+    {"parallel", 'p', "N", "requests at a time; by default as many as processors", on_parallel, NULL},
+    {"retry-failed", 0, NULL, "run again what did not go well, in place of its result", on_retry, NULL},
+    {"json", 0, NULL, "print the summary as one object", on_json, NULL},
+    {"quiet", 'q', NULL, "no progress bar and no summary", on_quiet, NULL},
+};
+
+static const struct usage usage = {
+    .synopsis = "cordon batch [OPTION...] REQUESTS -o RESULTS",
+    .about = "Runs the requests of a file, one JSON object a line, each with an optional id and optional\n"
+             "tests, and writes a result line for each, in whatever order they end. REQUESTS '-' is\n"
+             "standard input. The same command goes on where an earlier one was interrupted.",
+    .rows = rows,
+    .row_count = ARRAY_LEN(rows),
+    .closing = "The exit code is 0 when all went well, 1 when not, 2 for bad usage, 125 for a failure of\n"
+               "Cordon, 130 when it was interrupted.\n"
+               "\n"
+               "  cordon batch tasks.jsonl -o results.jsonl",
+};
+
+/* Options may stand behind the file as well: both parts are read. */
+static int read_command_line(struct batch *batch, int argc, char **argv, const char **path, cordon_error *err)
+{
+    int first = 0;
+    int code = options_parse(&usage, argc, argv, batch, &first, err);
+    if (code)
+        return code;
+    if (first >= argc) {
+        error_set(err, CORDON_EINVAL, "usage", "there are no requests");
+        return error_hint(err, "name their file, or '-' for standard input");
+    }
+    *path = argv[first];
+    int rest = 0;
+    code = options_parse(&usage, argc - first, argv + first, batch, &rest, err);
+    if (code)
+        return code;
+    code = options_no_words(argc - first, argv + first, rest, err);
+    if (code == 0 && !batch->output_path) {
+        error_set(err, CORDON_EINVAL, "usage", "results have nowhere to go");
+        code = error_hint(err, "name a file with -o");
+    }
+    return code;
+}
+
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+static int open_all(struct batch *batch, const char *path, cordon_error *err)
+{
+    cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
+    options.warm = 1;
+    batch->input = strcmp(path, "-") ? fopen(path, "re") : stdin;
+    if (!batch->input)
+        return error_set(err, CORDON_EINVAL, "input", "cannot read %s: %s", path, strerror(errno));
+    batch->counts.total = count_lines(batch->input);
+    int code = batch_output_open(&batch->output, batch->output_path, batch->retry, err);
+    if (code < 0)
+        return code;
+    batch->counts.failed_before = batch->output.failed_before;
+    return cordon_engine_open(&options, &batch->engine, err);
+}
+
+static int show(struct batch *batch)
+{
+    if (batch->json) {
+        auto_json json_t *summary = batch_summary(&batch->counts);
+        auto_free char *text = json_dumps(summary, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        return text ? report_json_text(text) : EXIT_OWN_FAILURE;
+    }
+    if (!batch->quiet)
+        batch_show_table(&batch->counts);
+    return 0;
+}
+
+static int finish(struct batch *batch)
+{
+    int shown = show(batch);
+    if (shown)
+        return shown;
+    if (atomic_load(&interrupted)) {
+        terminal_say("interrupted; the same command goes on from here");
+        return EXIT_INTERRUPTED;
+    }
+    return batch->counts.good == batch->counts.done && !batch->counts.failed_before ? 0 : 1;
+}
+
+static void close_all(struct batch *batch)
+{
+    cordon_engine_close(batch->engine);
+    if (batch->output.done)
+        batch_output_close(&batch->output);
+    if (batch->input && batch->input != stdin)
+        fclose(batch->input);
+    batch_counts_free(&batch->counts);
+    json_decref(batch->seen);
+    free(batch->line);
+}
+
+int cmd_batch(int argc, char **argv)
+{
+    cordon_error err = {0};
+    const char *path = NULL;
+    struct batch batch = {.parallel = processors(), .seen = json_object(), .counts.begin_us = clock_us()};
+    int code = read_command_line(&batch, argc, argv, &path, &err);
+    if (code) {
+        json_decref(batch.seen);
+        return code == OPTIONS_HELP ? 0 : report_usage(&err, "batch");
+    }
+    runs_open(&batch.runs);
+    pthread_mutex_init(&batch.lock, NULL);
+    pthread_cond_init(&batch.changed, NULL);
+    interrupt_catch();
+    code = open_all(&batch, path, &err);
+    if (code == 0) {
+        code = run_workers(&batch);
+        err = batch.error;
+    }
+    int exit_code = code < 0 ? report_error(&err, batch.json) : finish(&batch);
+    close_all(&batch);
+    return exit_code;
+}
