@@ -126,7 +126,8 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
     size_t count = 2;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {.size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us};
+    struct order order = {
+        .size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us, .sent_us = clock_us()};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
 }
 

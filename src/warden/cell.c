@@ -255,7 +255,7 @@ void cell_listen(struct warden *warden, struct cell *cell)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n == sizeof command && command.type == COMMAND_TAKE && cell->offered)
-        offer_taken(warden, cell, command.accepted_us);
+        offer_taken(warden, cell, &command);
     else if (n >= (ssize_t)sizeof command.type && command.type == COMMAND_OUTPUT_LIMIT)
         cell_kill(warden, cell, ENDING_OUTPUT);
     else

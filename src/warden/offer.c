@@ -33,16 +33,18 @@ int offer_make(struct warden *warden, struct cell *cell)
     return 0;
 }
 
-void offer_taken(struct warden *warden, struct cell *cell, uint64_t accepted_us)
+/* The program has its code by now, and may have run for a while: it began when the word was sent. */
+void offer_taken(struct warden *warden, struct cell *cell, const struct run_command *command)
 {
-    uint64_t now = clock_us();
+    uint64_t now = clock_us(), began = command->sent_us;
+    bool told = began <= now && began >= command->accepted_us && now - began < 1000000;
     cell->offered = false;
     cell->ordered = true;
-    cell->accepted_us = accepted_us;
+    cell->accepted_us = command->accepted_us;
     memcpy(cell->plan.limit, cell->limit, sizeof cell->limit);
     cell->pool->served++;
     cell->pool->used_us = now;
-    cell_running(warden, cell, now);
+    cell_running(warden, cell, told ? began : now);
 }
 
 void offer_settle(struct warden *warden, struct cell *cell)

@@ -45,7 +45,7 @@ enum command_type { COMMAND_CANCEL = 1, COMMAND_OUTPUT_LIMIT, COMMAND_TAKE };
 struct run_command {
     uint32_t type;
     uint32_t zero;
-    uint64_t accepted_us;
+    uint64_t accepted_us, sent_us;
 };
 
 enum event_type { EVENT_STARTED = 1, EVENT_FAILED, EVENT_ENDED, EVENT_WARM, EVENT_POOL, EVENT_OFFER };

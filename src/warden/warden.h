@@ -213,7 +213,7 @@ bool handover_fits(const struct plan *plan);
 /* offer.c: a waiting cell goes to the library ahead of any order, and is taken without asking */
 int offer_make(struct warden *warden, struct cell *cell);
 /* The library's word that it has. */
-void offer_taken(struct warden *warden, struct cell *cell, uint64_t accepted_us);
+void offer_taken(struct warden *warden, struct cell *cell, const struct run_command *command);
 /* Sees whether it has been taken meanwhile: whoever acts on an offered cell has to know. */
 void offer_settle(struct warden *warden, struct cell *cell);
 
