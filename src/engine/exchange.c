@@ -126,8 +126,7 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
     size_t count = 2;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {
-        .size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us, .sent_us = clock_us()};
+    struct order order = {.size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
 }
 
@@ -204,7 +203,7 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
     struct offer *offer = offer_take(exchange->engine, plan->pool, plan->limits);
     if (!offer)
         return false;
-    struct run_command take = {.type = COMMAND_TAKE, .accepted_us = exchange->sent_us};
+    struct run_command take = {.type = COMMAND_TAKE, .accepted_us = exchange->sent_us, .sent_us = clock_us()};
     bool good = open_stdin_source(exchange, input) == 0 &&
                 send(offer->fds[OFFER_RUN], &take, sizeof take, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof take &&
                 code_send(offer->fds[OFFER_PROGRAM], &code) == 0;
