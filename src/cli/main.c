@@ -28,6 +28,10 @@ static const struct command_row {
     {"doctor", "tell what this machine can enforce", cmd_doctor},
     {"serve", "serve runs over HTTP", NULL},
     {"explain", "tell why a recorded run ended as it did", NULL},
+    {"history", "list the runs that were recorded, or show one", NULL},
+    {"replay", "run a recorded request again and compare", NULL},
+    {"verify-ledger", "check that nothing recorded was changed", NULL},
+    {"key", "make, list and remove API keys", NULL},
     {"bench", "measure Cordon beside other runners", cmd_bench},
     {"version", "print the version", cmd_version},
     {"help", "show the help of a command", cmd_help},
@@ -73,7 +77,7 @@ static void print_overview(FILE *stream)
     terminal_tint(stream, TINT_BOLD, "Commands");
     fputc('\n', stream);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        fprintf(stream, "  %-12s%s\n", commands[i].name, commands[i].summary);
+        fprintf(stream, "  %-15s%s\n", commands[i].name, commands[i].summary);
     fputs("\n'cordon COMMAND --help' tells more. Try:\n\n"
           "  cordon run -l python -c 'print(6*7)'\n",
           stream);

@@ -17,6 +17,10 @@ static const struct {
     {"explain", cmd_explain},
     {"test", cmd_test},
     {"batch", cmd_batch},
+    {"history", cmd_history},
+    {"replay", cmd_replay},
+    {"verify-ledger", cmd_verify_ledger},
+    {"key", cmd_key},
 };
 
 int main(int argc, char **argv)
