@@ -7,10 +7,9 @@
 #include "base/cleanup.h"
 #include "explain/debug.h"
 #include "explain/debug_parts.h"
-#include "output/utf8.h"
 
 #define LINES_MAX   16
-#define LINE_MAX_   240
+#define WIDTH_MAX   240
 #define SNIPPET_MAX 5
 #define ADVICE_MAX  4
 #define TAIL_MAX    3
@@ -20,13 +19,13 @@ struct page {
     unsigned lines;
 };
 
-/* One line of at most LINE_MAX_ bytes; beyond LINES_MAX nothing is added. */
+/* One line of at most WIDTH_MAX bytes; beyond LINES_MAX nothing is added. */
 static void put(struct page *page, const char *indent, const char *text, size_t length)
 {
     if (page->lines++ >= LINES_MAX)
         return;
-    bool cut = length > LINE_MAX_;
-    length = cut ? LINE_MAX_ : length;
+    bool cut = length > WIDTH_MAX;
+    length = cut ? WIDTH_MAX : length;
     while (cut && length && ((unsigned char)text[length] & 0xc0) == 0x80)
         length--;
     buf_puts(&page->text, indent);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/nearest.h"
@@ -19,8 +18,6 @@
 #define FILE_BYTES_MAX 65536
 #define PREFIX         "CORDON_"
 #define DEFAULT_PATH   "/etc/cordon/cordon.yaml"
-
-extern char **environ;
 
 static char *join(const char *directory, const char *rest)
 {

@@ -157,6 +157,22 @@ static int load_document(yaml_parser_t *parser, yaml_document_t *document, const
                              parser->context ? parser->context : ""));
 }
 
+/* A second document would be passed over, and with it settings that somebody believes in. */
+static int check_end(yaml_parser_t *parser, const struct reading *reading)
+{
+    yaml_document_t more;
+    int failed = load_document(parser, &more, reading);
+    if (failed)
+        return failed;
+    const yaml_node_t *root = yaml_document_get_root_node(&more);
+    if (root)
+        failed =
+            at_line(reading, root->start_mark.line,
+                    error_set(reading->err, CORDON_EINVAL, "config", "a second document begins here; expected one"));
+    yaml_document_delete(&more);
+    return failed;
+}
+
 int config_read_yaml(struct config *config, const char *name, const char *text, size_t length, cordon_error *err)
 {
     yaml_parser_t parser;
@@ -168,7 +184,10 @@ int config_read_yaml(struct config *config, const char *name, const char *text, 
     int failed = load_document(&parser, &document, &reading);
     if (!failed) {
         failed = read_document(&reading);
+        bool empty = !yaml_document_get_root_node(&document);
         yaml_document_delete(&document);
+        if (!failed && !empty)
+            failed = check_end(&parser, &reading);
     }
     yaml_parser_delete(&parser);
     return failed;

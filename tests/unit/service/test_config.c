@@ -7,8 +7,6 @@
 #include "service/config_settings.h"
 #include "unit.h"
 
-extern char **environ;
-
 static char directory[] = "/tmp/cordon-config-XXXXXX";
 
 /* Variables of whoever runs the tests are none of the tests'. */
@@ -141,6 +139,7 @@ static void test_config__errors_have_line_and_expectation(void **state)
         {"user: \"a\\nb\"\n", ":1: ", "control character"},
         {"retention_age_s: 3x\n", ":1: ", "unknown unit"},
         {"retention_age_s: 99999999999999999d\n", ":1: ", "too large"},
+        {"queue: 1\n---\nqueue: 2\n", ":3: ", "a second document begins here"},
         {"{[a]: b}\n", ":1: ", "a setting's name is a list; expected a text"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
