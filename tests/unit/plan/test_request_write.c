@@ -1,0 +1,64 @@
+/* A request that is kept and made again is the same request. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/request_json.h"
+#include "plan/request_write.h"
+#include "unit.h"
+
+static json_t *again(const char *json)
+{
+    cordon_error err;
+    cordon_request *request = NULL;
+    if (cordon_request_from_json(json, strlen(json), &request, &err) < 0)
+        fail_msg("%s", err.text);
+    json_t *object = request_to_object(request);
+    cordon_request_free(request);
+    assert_non_null(object);
+    return object;
+}
+
+static void test_request_write__keeps_every_field(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"language\": \"python\", \"code\": \"print(1)\\u0000\"}",
+        "{\"language\": \"bash\", \"files\": {\"a/b.sh\": \"x\", \"c\": {\"base64\": \"/w==\"}}, \"entry\": \"a/b.sh\","
+        " \"stdin\": \"in\", \"args\": [\"1\", \"\"], \"env\": {\"A\": \"b\"}, \"profile\": \"heavy\", \"limits\": "
+        "{\"cpus\": 0.5,"
+        " \"wall_ms\": 1500, \"file_bytes\": \"unlimited\"}, \"isolation\": \"container\", \"network\": \"none\","
+        " \"environment\": \"host\", \"sanitize\": [\"email\"], \"collect\": [\"*.txt\"], \"optional\": [\"cgroup\"],"
+        " \"on_output_limit\": \"stop\", \"output_encoding\": \"base64\", \"warm\": false}",
+        "{\"language\": \"c\", \"code\": \"\", \"sanitize\": \"all\"}",
+        "{\"language\": \"c\", \"code\": \"\", \"sanitize\": true}",
+        "{\"language\": \"c\", \"code\": \"\", \"sanitize\": false}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *expected = json_loads(texts[i], JSON_ALLOW_NUL, NULL), *found = again(texts[i]);
+        if (!json_equal(expected, found))
+            fail_msg("%s became %s", texts[i], json_dumps(found, 0));
+        json_decref(expected);
+        json_decref(found);
+    }
+}
+
+static void test_request_write__forgets_secrets(void **state)
+{
+    (void)state;
+    json_t *found =
+        again("{\"language\": \"c\", \"code\": \"\", \"env\": {\"K\": {\"value\": \"hunter2\", \"secret\": true}}}");
+    const json_t *variable = json_object_get(json_object_get(found, "env"), "K");
+    assert_true(json_is_null(json_object_get(variable, "value")));
+    assert_true(json_is_true(json_object_get(variable, "secret")));
+    json_decref(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request_write__keeps_every_field),
+        cmocka_unit_test(test_request_write__forgets_secrets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
