@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 
+#define FILTER_BITS 16
+
 struct node {
     uint32_t child, sibling; /* 0: none; the root is nobody's child */
     uint32_t fail;
@@ -19,10 +21,19 @@ struct node {
 struct literals {
     struct node *nodes;
     uint32_t count, capacity;
-    uint32_t first[256];        /* the root's children */
-    uint64_t pairs[65536 / 64]; /* first two bytes of every literal: most of a text is passed over by these */
+    uint32_t first[256];                     /* the root's children */
+    uint64_t begins[1 << (FILTER_BITS - 6)]; /* hashes of every literal's first bytes: most text is passed over */
     size_t deepest;
 };
+
+/* Of the first LITERAL_MIN bytes. */
+static uint32_t hash_of(const unsigned char *text)
+{
+    uint32_t word;
+    _Static_assert(sizeof word == LITERAL_MIN, "all of a literal's least length, and no byte more");
+    memcpy(&word, text, sizeof word);
+    return word * UINT32_C(2654435761) >> (32 - FILTER_BITS);
+}
 
 struct literals *literals_new(void)
 {
@@ -114,8 +125,8 @@ bool literals_add(struct literals *literals, const void *bytes, size_t length)
             return false;
     }
     literals->nodes[node].longest = (uint32_t)length;
-    unsigned pair = text[0] | (unsigned)text[1] << 8;
-    literals->pairs[pair / 64] |= UINT64_C(1) << pair % 64;
+    uint32_t hash = hash_of(text);
+    literals->begins[hash / 64] |= UINT64_C(1) << hash % 64;
     if (length > literals->deepest)
         literals->deepest = length;
     return true;
@@ -161,12 +172,12 @@ bool literals_finish(struct literals *literals)
     return true;
 }
 
-/* The first position at which a literal may begin, or the last byte, which has no pair. */
+/* The first position at which a literal may begin; the last bytes, too few to tell, always may. */
 static size_t pass_over(const struct literals *literals, const unsigned char *text, size_t i, size_t length)
 {
-    for (; i + 1 < length; i++) {
-        unsigned pair = text[i] | (unsigned)text[i + 1] << 8;
-        if (literals->pairs[pair / 64] >> pair % 64 & 1)
+    for (; i + LITERAL_MIN <= length; i++) {
+        uint32_t hash = hash_of(text + i);
+        if (literals->begins[hash / 64] >> hash % 64 & 1)
             break;
     }
     return i;

@@ -62,6 +62,11 @@ static inline void rule_set_add(struct rule_set *set, size_t rule)
     set->bits[rule / 64] |= UINT64_C(1) << rule % 64;
 }
 
+static inline void rule_set_remove(struct rule_set *set, size_t rule)
+{
+    set->bits[rule / 64] &= ~(UINT64_C(1) << rule % 64);
+}
+
 /* The built-in rules; the first stands for known values. */
 extern const struct redact_row redact_table[];
 extern const size_t redact_table_count;

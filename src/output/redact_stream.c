@@ -75,6 +75,15 @@ static void begin_with(struct redact_choice *choice, size_t index)
     }
 }
 
+static void insert_by_longest(struct redact_choice *choice, size_t index)
+{
+    const struct redact_rule *rules = choice->rules->rules;
+    size_t at = choice->by_longest_count++;
+    for (; at > 0 && rules[choice->by_longest[at - 1]].longest > rules[index].longest; at--)
+        choice->by_longest[at] = choice->by_longest[at - 1];
+    choice->by_longest[at] = (uint8_t)index;
+}
+
 void redact_choice_prepare(struct redact_choice *choice)
 {
     const struct redact_rules *rules = choice->rules;
@@ -85,9 +94,10 @@ void redact_choice_prepare(struct redact_choice *choice)
         begin_with(choice, i);
         if (rules->rules[i].wide)
             rule_set_add(&choice->wide, i);
-        if (rules->rules[i].longest > choice->longest_head)
-            choice->longest_head = rules->rules[i].longest;
+        insert_by_longest(choice, i);
     }
+    if (choice->by_longest_count)
+        choice->longest_head = rules->rules[choice->by_longest[choice->by_longest_count - 1]].longest;
     choice->longest = choice->longest_head;
     for (unsigned i = 0; i < REDACT_AUTOMATA; i++)
         if (choice->literals[i] && literals_longest(choice->literals[i]) > choice->longest)
@@ -316,7 +326,7 @@ static bool may_be_match(const struct redact_stream *stream, size_t index, uint6
     const struct redact_rule *rule = rule_of(stream, index);
     if (rule->wide && length == rule->longest)
         return true;
-    return length <= rule->longest && rule_set_has(begins, index) && starts_at(stream, index, from);
+    return rule_set_has(begins, index) && starts_at(stream, index, from);
 }
 
 /* The first position at which a match of a pattern may start whose end has not come yet. */
@@ -325,10 +335,12 @@ static uint64_t first_unfinished(const struct redact_stream *stream)
     const struct redact_choice *choice = stream->choice;
     struct rule_set left = choice->chosen;
     uint64_t first = stream->end, any = 1, most = lesser(stream->end - stream->base, choice->longest_head);
-    for (uint64_t length = 1; any && length <= most; length++) {
+    for (uint64_t length = 1, passed = 0; any && length <= most; length++) {
         uint64_t at = stream->end - length;
         unsigned char byte = byte_at(stream, at);
         any = 0;
+        for (; rule_of(stream, choice->by_longest[passed])->longest < length; passed++)
+            rule_set_remove(&left, choice->by_longest[passed]);
         for (unsigned word = 0; word < REDACT_RULES_MAX / 64; word++) {
             left.bits[word] &= choice->may_hold[byte].bits[word];
             any |= left.bits[word];

@@ -14,9 +14,11 @@ struct redact_choice {
     bool classes[REDACT_CLASSES]; /* which databases are needed */
     const struct literals *literals[REDACT_AUTOMATA];
     hs_scratch_t *scratch;
-    struct rule_set may_hold[256];  /* chosen rules whose heads may have the byte */
-    struct rule_set may_begin[256]; /* … may begin with it */
-    struct rule_set wide;           /* … may have longer heads than they count */
+    struct rule_set may_hold[256];        /* chosen rules whose heads may have the byte */
+    struct rule_set may_begin[256];       /* … may begin with it */
+    struct rule_set wide;                 /* … may have longer heads than they count */
+    uint8_t by_longest[REDACT_RULES_MAX]; /* chosen rules, those with the shortest heads first */
+    size_t by_longest_count;
     size_t longest_head;
     size_t longest; /* of any head or known value */
 };
