@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "output/redact_shape.h"
+#include "output/redact_rules.h"
 #include "output/redact_text.h"
 
 static char path[] = "/tmp/cordon-redact-XXXXXX";
@@ -245,6 +245,47 @@ static void test_redact_rules__every_shape_at_every_split(void **state)
     redact_rules_close(rules);
 }
 
+static void test_redact_rules__the_document_has_them(void **state)
+{
+    (void)state;
+    static char document[32768];
+    FILE *file = fopen(SOURCE_ROOT "/docs/REDACTION.md", "r");
+    assert_non_null(file);
+    document[fread(document, 1, sizeof document - 1, file)] = '\0';
+    fclose(file);
+    size_t rows = 0;
+    for (size_t i = 0; i < redact_table_count; i++) {
+        const struct redact_row *row = &redact_table[i];
+        char begin[100], end[100];
+        if (row->role == REDACT_END)
+            continue;
+        snprintf(begin, sizeof begin, "\n| `%s` | %s | ", row->name, redact_class_names[row->class]);
+        snprintf(end, sizeof end, "| `%s` |\n", row->replace);
+        const char *found = strstr(document, begin);
+        if (!found || strstr(found, end) != strchr(found + 1, '\n') + 1 - strlen(end))
+            fail_msg("no row, or another one, for %s", row->name);
+        rows++;
+    }
+    assert_true(rows >= 20);
+}
+
+static void test_redact_rules__the_example(void **state)
+{
+    (void)state;
+    struct redact_rules *rules = NULL;
+    cordon_error err;
+    const char *files[] = {SOURCE_ROOT "/docs/examples/redaction.yaml", NULL}, *all[] = {"all", NULL};
+    assert_ok(redact_rules_open(&(struct redact_options){.files = files}, &rules, &err), &err);
+    struct redactor *redactor = open_for(rules, all, NULL, SANITIZE_NONE);
+    auto_buf struct buf out = {0};
+    static const char text[] = "corp-0123456789abcdefg, Employee #1234, VAULT{a b}";
+    redact_in_pieces(redactor, text, sizeof text - 1, 1, 1, &out);
+    static const char expected[] = "[REDACTED_CORP_TOKEN], [REDACTED_EMPLOYEE_NUMBER], [REDACTED_VAULT_ENTRY]";
+    assert_bytes(&out, expected, sizeof expected - 1);
+    redactor_close(redactor);
+    redact_rules_close(rules);
+}
+
 static int make_path(void **state)
 {
     (void)state;
@@ -266,6 +307,8 @@ int main(void)
         cmocka_unit_test(test_redact_rules__errors_have_lines),
         cmocka_unit_test(test_redact_rules__too_many),
         cmocka_unit_test(test_redact_rules__shapes),
+        cmocka_unit_test(test_redact_rules__the_document_has_them),
+        cmocka_unit_test(test_redact_rules__the_example),
         cmocka_unit_test(test_redact_rules__every_shape_at_every_split),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
