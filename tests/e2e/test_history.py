@@ -1,0 +1,235 @@
+"""Recorded runs from the command line: history, replay, verify-ledger, and the ledger's form as docs/LEDGER.md tells it.
+
+store_fill puts runs into a store the way the daemon does."""
+import hashlib
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+
+import pytest
+
+from helpers import CORDON, FLAGS, as_result, cordon, need, result, skip, wait_for
+
+FILL = pathlib.Path(CORDON).parent / "tests" / "unit" / "store_fill"
+
+
+def fill(directory, lines, keep="full"):
+    if not FILL.exists():
+        skip(f"{FILL} is not built")
+    done = subprocess.run([FILL, directory, keep], input="".join(json.dumps(line) + "\n" for line in lines), text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def made_up(number, **members):
+    return {"key": "", "request": {"language": "python", "code": f"print({number})"}, "result": {
+        "id": f"{number:032x}", "state": "done", "language": "python", "created_at": f"2026-11-15T15:00:{number:02}.000Z",
+        "status": "ok", "success": True, "exit_code": 0, "signal": None, "stdout": f"{number}\n", "stderr": "",
+        "usage": {"wall_ms": 12.5, "cpu_user_ms": 3.0, "cpu_system_ms": 1.0, "memory_peak_bytes": 4 << 20}, **members}}
+
+
+@pytest.fixture
+def data(tmp_path):
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def three(data):
+    fill(data, [made_up(1), made_up(2, status="wall_limit", exit_code=None, language="ruby"), made_up(3)])
+    return data
+
+
+def history(data, *arguments):
+    done = cordon("history", "--data-dir", data, *arguments)
+    assert done.code == 0, done
+    return done
+
+
+def test_list(three):
+    lines = history(three).text.splitlines()
+    assert lines[0].split()[0] == "ID"
+    assert [line.split()[0] for line in lines[1:]] == [f"{n:032x}" for n in (3, 2, 1)]
+    assert "wall_limit" in lines[2] and "ruby" in lines[2] and "12 ms" in lines[1] and "4 MiB" in lines[1]
+
+
+def test_list_json(three):
+    found = json.loads(history(three, "--json", "-n", "2").text)
+    assert [item["id"] for item in found["items"]] == [f"{n:032x}" for n in (3, 2)]
+    assert found["next_cursor"] and found["items"][0]["kept"] is True and "stdout" not in found["items"][0]
+
+
+@pytest.mark.parametrize("flags, numbers", [
+    (["--language", "ruby"], [2]), (["--status", "ok"], [3, 1]), (["--key", "nobody"], []), (["-l", "python", "-n", "1"], [3])])
+def test_filters(three, flags, numbers):
+    found = json.loads(history(three, "--json", *flags).text)
+    assert [item["id"] for item in found["items"]] == [f"{n:032x}" for n in numbers]
+
+
+def test_many_pages(data):
+    fill(data, [made_up(n % 60) | {"result": made_up(n % 60)["result"] | {"id": f"{n:032x}"}} for n in range(1203)], "hash")
+    found = json.loads(history(data, "--json", "-n", "1150").text)["items"]
+    assert [int(item["id"], 16) for item in found] == list(range(1202, 52, -1))
+
+
+def test_one_run(three):
+    shown = history(three, f"{2:032x}").text
+    assert '"wall_limit"' in shown and shown.endswith("stdout\n2\n")
+    whole = as_result(history(three, "--json", f"{2:032x}"))
+    assert whole["stdout"] == "2\n" and whole["kept"] is True
+
+
+def test_output_cannot_steer_a_terminal(data):
+    fill(data, [made_up(1, stdout="a\033[2Jb\u009bc\x00d\n", reason="\033]0;x\007")])
+    shown = history(data, f"{1:032x}").out
+    assert b"\033" not in shown and b"\xc2\x9b" not in shown and b"\0" not in shown and b"a?[2Jb" in shown
+
+
+def test_running(data):
+    fill(data, [{"id": "going", "key": "", "request": {"language": "go", "code": ""}}])
+    found = as_result(history(data, "--json", "going"))
+    assert (found["state"], found["status"], found["language"]) == ("running", None, "go")
+    assert cordon("replay", "--data-dir", data, "going").errors == "cordon: replay: run going has not ended\n"
+
+
+def test_hash_only(data):
+    fill(data, [made_up(1)], "hash")
+    found = as_result(history(data, "--json", f"{1:032x}"))
+    assert found["stdout"] is None and found["kept"] is False
+    assert found["stdout_sha256"] == hashlib.sha256(b"1\n").hexdigest()
+    done = cordon("replay", "--data-dir", data, f"{1:032x}")
+    assert done.code == 125 and "is not kept" in done.errors and "hashes only" in done.errors
+
+
+@pytest.mark.parametrize("command", ["history", "history x", "replay x", "verify-ledger", "key ls", "key rm x"])
+def test_no_store(tmp_path, command):
+    for place, error in ((tmp_path / "no", "there is no data directory"), (tmp_path, "there is no store in")):
+        done = cordon(*command.split(), env=os.environ | {"CORDON_DATA_DIR": str(place)})
+        assert done.code == (125 if command == "verify-ledger" else 2) and error in done.errors, done
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_run(three):
+    for command in ("history", "replay"):
+        done = cordon(command, "--data-dir", three, "nothing")
+        assert done.code == 2 and done.errors == "cordon: there is no run 'nothing'\n"
+
+
+@pytest.mark.parametrize("arguments, error", [
+    (["history", "--limit", "0"], "out of range; expected 1 to 100000"), (["history", "--limit", "x"], "--limit: 'x'"),
+    (["history", "a", "b"], "unexpected argument 'b'"), (["replay"], "which run?"),
+    (["replay", "--env-secret", "X", "a"], "expected NAME=VALUE"), (["verify-ledger", "more"], "unexpected argument"),
+    (["verify-ledger", "--head", "123"], "expected 64 digits"), (["history", "--data-dir", ""], "name is empty")])
+def test_usage(arguments, error):
+    done = cordon(*arguments)
+    assert done.code == 2 and error in done.errors, done
+
+
+# ---- replay ----
+
+def record(data, language, code, keep="full", request=None, flags=()):
+    need(language)
+    found = result(language, code, *flags)
+    fill(data, [{"key": "", "request": {"language": language, "code": code} | (request or {}), "result": dict(found)}], keep)
+    return found["id"]
+
+
+# What tests are given by CORDON_TEST_FLAGS has to be in the recorded request too.
+OPTIONAL = {"optional": [FLAGS[i + 1] for i, flag in enumerate(FLAGS) if flag == "--optional"]} if FLAGS else {}
+
+
+def test_replay_same(data):
+    run_id = record(data, "python", "import sys; print(6*7); sys.exit(3)", request=OPTIONAL)
+    done = cordon("replay", "--data-dir", data, run_id)
+    assert done.code == 0 and done.text.startswith("same: "), done
+    found = as_result(cordon("replay", "--data-dir", data, "--json", run_id))
+    assert found["same"] is True and found["result"]["exit_code"] == 3 and found["result"]["id"] != run_id
+
+
+def test_replay_differs(data):
+    run_id = record(data, "python", "import time; print('first'); print(time.time_ns())", request=OPTIONAL)
+    done = cordon("replay", "--data-dir", data, run_id)
+    assert done.code == 1 and done.text.startswith("different: ") and "stdout, line 2" in done.text, done
+    found = as_result(cordon("replay", "--data-dir", data, "--json", run_id))
+    assert found["same"] is False and [d["field"] for d in found["differences"] if d["decides"]] == ["stdout"]
+
+
+def test_replay_uses_inputs_and_limits(data):
+    code = "import os, sys; print(sys.stdin.read(), sys.argv[1], os.environ['A'])"
+    run_id = record(data, "python", "print('in arg b')", request=OPTIONAL | {
+        "code": code, "stdin": "in", "args": ["arg"], "env": {"A": "b"}, "limits": {"wall_ms": 9000}})
+    found = as_result(cordon("replay", "--data-dir", data, "--json", run_id))
+    assert found["same"] is True and found["result"]["limits"]["wall_ms"] == 9000, found
+
+
+def test_replay_needs_the_secret(data):
+    run_id = record(data, "python", "print('hush')", request=OPTIONAL | {
+        "code": "import os; print(os.environ['TOKEN'])", "env": {"TOKEN": {"value": None, "secret": True}}})
+    done = cordon("replay", "--data-dir", data, run_id)
+    assert done.code == 2 and "--env-secret TOKEN=VALUE" in done.errors, done
+    assert cordon("replay", "--data-dir", data, "--env-secret", "TOKEN=hush", run_id).code == 0
+
+
+# ---- the chain ----
+
+def test_verify(three):
+    done = cordon("verify-ledger", "--data-dir", three)
+    assert done.code == 0 and done.text.startswith("good: 3 rows"), done
+    found = as_result(cordon("verify-ledger", "--data-dir", three, "--json"))
+    assert found["good"] and found["rows"] == 3
+    assert cordon("verify-ledger", "--data-dir", three, "--head", found["head"]).code == 0
+    assert cordon("verify-ledger", "--data-dir", three, "--head", "0" * 63 + "1").code == 1
+
+
+def test_verify_finds_damage(three):
+    with sqlite3.connect(three / "cordon.db") as file:
+        file.execute("UPDATE ledger SET entry = replace(entry, 'wall_limit', 'wall_limiT') WHERE seq = 2")
+    file.close()
+    done = cordon("verify-ledger", "--data-dir", three)
+    assert done.code == 1 and f"row 2 (run {2:032x}): its hash does not match its content" in done.errors, done
+    found = as_result(cordon("verify-ledger", "--data-dir", three, "--json"))
+    assert (found["good"], found["bad_row"], found.exit) == (False, 2, 1)
+
+
+def test_form_of_the_ledger(three):
+    """The chain can be checked by anybody who has read docs/LEDGER.md."""
+    file = sqlite3.connect(three / "cordon.db")
+    prev = "0" * 64
+    for seq, (entry, stored_prev, stored) in enumerate(file.execute("SELECT entry, prev, hash FROM ledger ORDER BY seq"), 1):
+        assert stored_prev == prev
+        prev = hashlib.sha256((prev + entry).encode()).hexdigest()
+        assert stored == prev
+        members = json.loads(entry)
+        assert entry == json.dumps(members, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert members["id"] == f"{seq:032x}"
+        for part in ("request", "stdout", "stderr", "result"):
+            content = file.execute("SELECT content FROM texts JOIN blobs ON blobs.number = blob WHERE id = ? AND part = ?",
+                                   (members["id"], part)).fetchone()[0]
+            assert hashlib.sha256(content).hexdigest() == members[f"{part}_sha256"]
+    assert (three / "ledger.head").read_text() == f"3 {prev}\n"
+
+
+def test_killed_while_writing(data):
+    """A writer that is killed leaves a ledger that verifies, and the next one goes on with it."""
+    if not FILL.exists():
+        skip(f"{FILL} is not built")
+    head = data / "ledger.head"
+    with subprocess.Popen([FILL, data, "full", "10000000"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as writer:
+        try:
+            writer.stdin.write(json.dumps(made_up(1)).encode() + b"\n")
+            writer.stdin.close()
+            wait_for(lambda: head.exists() and not head.read_text().startswith("0 "), 30)
+        finally:
+            writer.kill()
+    found = as_result(cordon("verify-ledger", "--data-dir", data, "--json"))
+    assert found["good"] and found["rows"] >= int(head.read_text().split()[0]) > 0, found
+    fill(data, [made_up(7, id="after")])
+    assert cordon("verify-ledger", "--data-dir", data).code == 0
+    assert json.loads(history(data, "--json", "-n", "1").text)["items"][0]["id"] == "after"
+
+
+def test_others_may_not_write(three):
+    os.chmod(three, 0o777)
+    done = cordon("history", "--data-dir", three)
+    assert done.code == 125 and "may be written by others (mode 0777)" in done.errors and "chmod 700" in done.errors
