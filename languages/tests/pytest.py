@@ -50,5 +50,5 @@ class Report:
 
 
 sys.argv = sys.argv[:1]
-sys.path.insert(0, os.getcwd())
+sys.path[0] = os.getcwd()
 sys.exit(int(pytest.main(["-q", "-p", "no:cacheprovider", *files], plugins=[Report()])))

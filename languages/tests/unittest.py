@@ -87,7 +87,7 @@ def load(suite, path):
 
 
 sys.argv = sys.argv[:1]
-sys.path.insert(0, os.getcwd())
+sys.path[0] = os.getcwd()
 suite = unittest.TestSuite()
 loaded = [load(suite, path) for path in files]
 result = unittest.TextTestRunner(resultclass=Report).run(suite)

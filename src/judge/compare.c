@@ -42,9 +42,9 @@ static void quote_one(struct buf *line, unsigned char byte)
 
 void compare_quote(struct buf *line, const char *bytes, size_t length)
 {
-    size_t at = 0;
+    size_t at = 0, start = line->length;
     buf_puts(line, "\"");
-    while (at < length && at < QUOTED_MAX) {
+    while (at < length && line->length - start < QUOTED_MAX && !line->failed) {
         size_t shown = shown_length(bytes + at, length - at);
         if (shown)
             buf_append(line, bytes + at, shown);

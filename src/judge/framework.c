@@ -192,7 +192,8 @@ static json_t *make_request(const struct framework *framework, const struct mani
     if (!files)
         return NULL;
     auto_buf struct buf entry = {0};
-    buf_printf(&entry, FOLDER "/%s", framework->runner);
+    /* Not by its own name: a module called pytest would be found before pytest. */
+    buf_printf(&entry, FOLDER "/runner%s", strrchr(framework->runner, '.'));
     json_object_set_new(files, buf_text(&entry),
                         runner ? json_stringn(buf_text(runner), runner->length) : json_string("runner"));
     json_t *whole = json_copy((json_t *)request);

@@ -106,7 +106,9 @@ static void show_reasons(const json_t *cases, size_t most)
         if (!is_failed(one) || shown++ >= most)
             continue;
         auto_free char *name = plain_text(member_text(one, "name"));
-        auto_free char *reason = plain_text(member_text(one, "reason"));
+        auto_buf struct buf line = {0};
+        run_flags_put_reason(&line, member_text(one, "reason") ? member_text(one, "reason") : "");
+        auto_free char *reason = plain_text(buf_text(&line));
         if (name && reason && *reason)
             printf("%s: %s\n", name, reason);
     }
@@ -154,7 +156,14 @@ static void show_summary(const json_t *result, double seconds)
     printf(" (%.2f s)\n", seconds);
 }
 
-/* A program that does not compile fails all its cases alike; the compiler's words say it once. */
+static void pass_on(const json_t *text)
+{
+    if (json_string_length(text))
+        terminal_write(STDOUT_FILENO, json_string_value(text), json_string_length(text), NULL);
+}
+
+/* A program that does not compile fails all its cases alike, and a framework has told what it found in its own words:
+ * those are shown instead of a table. */
 static void show(const struct test_flags *flags, const json_t *result, double seconds)
 {
     const json_t *tests = json_object_get(result, "tests"), *cases = json_object_get(tests, "cases");
@@ -162,15 +171,19 @@ static void show(const struct test_flags *flags, const json_t *result, double se
     size_t failed = number(tests, "failed");
     bool is_compiler = status && !strcmp(status, "compile_error");
     bool is_framework = json_object_get(json_object_get(flags->request, "tests"), "framework");
-    if (!flags->run.quiet && (is_compiler || is_framework)) {
-        const json_t *said = json_object_get(result, is_compiler ? "stderr" : "stdout");
-        if (!json_is_true(json_object_get(result, "success")))
-            terminal_write(STDOUT_FILENO, json_string_value(said), json_string_length(said), NULL);
-        if (!failed && reason)
+    bool is_good = json_is_true(json_object_get(result, "success"));
+    if (!is_good && !flags->run.quiet) {
+        if (is_framework && !is_compiler)
+            pass_on(json_object_get(result, "stdout"));
+        if (is_compiler || (is_framework && !failed))
+            pass_on(json_object_get(result, "stderr"));
+        if (is_framework)
+            show_reasons(cases, FAILED_SHOWN);
+        else if (failed && !is_compiler)
+            show_failed(cases, failed);
+        if ((is_compiler || !failed) && reason)
             terminal_say("%s", reason);
     }
-    if (!flags->run.quiet && failed && !is_compiler)
-        is_framework ? show_reasons(cases, FAILED_SHOWN) : show_failed(cases, failed);
     show_summary(result, seconds);
 }
 
