@@ -73,6 +73,7 @@ struct store {
 };
 
 /* writer.c */
+void writer_init(struct writer *writer);
 int writer_start(struct store *store, cordon_error *err);
 /* Writes what is queued, if it can be written. */
 void writer_stop(struct store *store);
@@ -98,8 +99,8 @@ int rows_drop_texts(struct writer *writer, const char *id);
 int retain_step(struct store *store);
 bool retain_is_due(const struct store *store);
 
-/* read.c: whether a run of this key goes on; CORDON_ENOTFOUND when there is none. */
-int read_state(struct store *store, const char *id, const char *key, bool *running, cordon_error *err);
+/* read.c: what is known of a run, committed or not; `entry` is NULL while it goes on. */
+int read_record(struct store *store, const char *id, const char *key, struct record *record, cordon_error *err);
 
 /* keys.c */
 int keys_open(struct store *store, cordon_error *err);

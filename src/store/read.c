@@ -20,12 +20,6 @@ static void cleanup_json(json_t **json)
 }
 #define auto_json __attribute__((cleanup(cleanup_json)))
 
-static void cleanup_record(struct record *record)
-{
-    record_free(record);
-}
-#define auto_record __attribute__((cleanup(cleanup_record)))
-
 static void unlock(pthread_mutex_t **lock)
 {
     pthread_mutex_unlock(*lock);
@@ -141,7 +135,7 @@ static int load_from_file(struct store *store, const char *id, struct record *re
     return record->id && record->key ? 0 : error_nomem(err);
 }
 
-static int load(struct store *store, const char *id, const char *key, struct record *record, cordon_error *err)
+int read_record(struct store *store, const char *id, const char *key, struct record *record, cordon_error *err)
 {
     struct copying copying = {.to = record};
     int code = 0;
@@ -155,18 +149,10 @@ static int load(struct store *store, const char *id, const char *key, struct rec
     return code;
 }
 
-int read_state(struct store *store, const char *id, const char *key, bool *running, cordon_error *err)
-{
-    auto_record struct record record = {0};
-    int code = load(store, id, key, &record, err);
-    *running = code == 0 && !record.entry;
-    return code;
-}
-
 int store_result(struct store *store, const char *id, const char *key, char **json, cordon_error *err)
 {
     auto_record struct record record = {0};
-    int code = load(store, id, key, &record, err);
+    int code = read_record(store, id, key, &record, err);
     if (code < 0)
         return code;
     return record.entry ? record_result(record.entry, record.texts, json, err) : record_running(&record, json, err);
@@ -175,7 +161,7 @@ int store_result(struct store *store, const char *id, const char *key, char **js
 int store_request(struct store *store, const char *id, const char *key, char **json, cordon_error *err)
 {
     auto_record struct record record = {0};
-    int code = load(store, id, key, &record, err);
+    int code = read_record(store, id, key, &record, err);
     if (code < 0)
         return code;
     if (!record.texts[TEXT_REQUEST].bytes) {
@@ -285,15 +271,13 @@ int store_list(struct store *store, const struct store_query *query, char **json
 
 int store_cpu_ms(struct store *store, const char *key, uint64_t since_s, uint64_t *cpu_ms, cordon_error *err)
 {
-    char since[RECORD_TIME];
-    record_time(since_s, since);
     hold_lock(held, &store->read_lock);
-    auto_statement sqlite3_stmt *sum = db_statement(
-        &store->reader, "SELECT coalesce(sum(cpu_ms), 0.0) FROM ledger WHERE key = ? AND finished_at >= ?");
+    auto_statement sqlite3_stmt *sum =
+        db_statement(&store->reader, "SELECT coalesce(sum(cpu_ms), 0.0) FROM spent WHERE key = ? AND minute >= ?");
     if (!sum)
         return db_error(&store->reader, "adding up processor time", err);
     db_bind_text(sum, 1, key);
-    db_bind_text(sum, 2, since);
+    sqlite3_bind_int64(sum, 2, (sqlite3_int64)(since_s / 60));
     if (sqlite3_step(sum) != SQLITE_ROW)
         return db_error(&store->reader, "adding up processor time", err);
     *cpu_ms = (uint64_t)sqlite3_column_double(sum, 0);

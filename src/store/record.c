@@ -142,7 +142,7 @@ static char *dump_entry(const struct record *record, const json_t *result)
     json_object_set_new(entry, "language", text_or_null(record->language));
     json_object_set_new(entry, "created_at", json_string(record->created_at));
     json_object_set_new(entry, "finished_at", json_string(finished_at));
-    json_object_set_new(entry, "cpu_ms", json_real(cpu_ms(result) + cpu_ms(compile)));
+    json_object_set_new(entry, "cpu_ms", json_real(record->cpu_ms));
     json_object_set_new(entry, "denials_count", json_integer(count_denials(result) + count_denials(compile)));
     return json_dumps(entry, DUMP_FLAGS | JSON_SORT_KEYS);
 }
@@ -165,6 +165,7 @@ static int make_finished(struct record *record, json_t *result, enum store_keep 
     auto_free char *rest = json_dumps(result, DUMP_FLAGS);
     if (!rest || keep_text(record, TEXT_RESULT, rest, strlen(rest), keep) < 0)
         return -1;
+    record->cpu_ms = cpu_ms(result) + cpu_ms(json_object_get(result, "compile"));
     record->entry = dump_entry(record, result);
     return record->entry ? 0 : -1;
 }

@@ -22,6 +22,7 @@ struct record {
     char *language; /* NULL: not told */
     char created_at[RECORD_TIME];
     char *entry; /* canonical JSON; NULL while the run goes on */
+    double cpu_ms;
     struct text texts[TEXT_COUNT];
 };
 
@@ -32,6 +33,7 @@ const char *text_part_hash(enum text_part part);
 
 int record_make(struct record *record, const struct store_run *run, enum store_keep keep, cordon_error *err);
 void record_free(struct record *record);
+#define auto_record __attribute__((cleanup(record_free)))
 /* Bytes of memory it holds. */
 size_t record_bytes(const struct record *record);
 

@@ -100,19 +100,6 @@ static int append_entry(struct writer *writer, const struct record *record)
     return SQLITE_OK;
 }
 
-static int finish_run(struct writer *writer, const struct record *record)
-{
-    int code = append_entry(writer, record);
-    if (code != SQLITE_OK)
-        return code == SQLITE_DONE ? SQLITE_OK : code;
-    auto_statement sqlite3_stmt *remove = db_statement(&writer->db, "DELETE FROM accepted WHERE id = ?");
-    if (!remove)
-        return SQLITE_ERROR;
-    db_bind_text(remove, 1, record->id);
-    code = run_once(remove);
-    return code == SQLITE_OK ? write_texts(writer, record) : code;
-}
-
 static int drop_blob(struct writer *writer, sqlite3_int64 number)
 {
     auto_statement sqlite3_stmt *remove =
@@ -149,6 +136,51 @@ int rows_drop_texts(struct writer *writer, const char *id)
     for (size_t i = 0; i < count && code == SQLITE_OK; i++)
         code = drop_blob(writer, blobs[i]);
     return code;
+}
+
+/* A request that was kept when the run was accepted, and is not the one that its entry tells of, would be neither. */
+static int drop_other_request(struct writer *writer, const struct record *record)
+{
+    auto_statement sqlite3_stmt *find =
+        db_statement(&writer->db, "SELECT 1 FROM texts JOIN blobs ON blobs.number = blob "
+                                  "WHERE id = ? AND part = 'request' AND sha256 <> ?");
+    if (!find)
+        return SQLITE_ERROR;
+    db_bind_text(find, 1, record->id);
+    db_bind_text(find, 2, record->texts[TEXT_REQUEST].sha256);
+    int code = sqlite3_step(find);
+    sqlite3_reset(find);
+    return code == SQLITE_ROW ? rows_drop_texts(writer, record->id) : code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int add_spent(struct writer *writer, const struct record *record)
+{
+    auto_statement sqlite3_stmt *add =
+        db_statement(&writer->db, "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT(key, minute) DO UPDATE SET "
+                                  "cpu_ms = cpu_ms + excluded.cpu_ms");
+    if (!add)
+        return SQLITE_ERROR;
+    db_bind_text(add, 1, record->key);
+    sqlite3_bind_int64(add, 2, time(NULL) / 60);
+    sqlite3_bind_double(add, 3, record->cpu_ms);
+    return run_once(add);
+}
+
+static int finish_run(struct writer *writer, const struct record *record)
+{
+    int code = append_entry(writer, record);
+    if (code != SQLITE_OK)
+        return code == SQLITE_DONE ? SQLITE_OK : code;
+    auto_statement sqlite3_stmt *remove = db_statement(&writer->db, "DELETE FROM accepted WHERE id = ?");
+    if (!remove)
+        return SQLITE_ERROR;
+    db_bind_text(remove, 1, record->id);
+    code = run_once(remove);
+    if (code == SQLITE_OK && sqlite3_changes(writer->db.handle))
+        code = drop_other_request(writer, record);
+    if (code == SQLITE_OK)
+        code = add_spent(writer, record);
+    return code == SQLITE_OK ? write_texts(writer, record) : code;
 }
 
 int rows_write(struct writer *writer, const struct job *job)

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /* What is filtered by is read out of the entry, which the chain protects, rather than kept beside it: there is nothing
- * that could tell otherwise. */
+ * that could tell otherwise. `spent` adds up what quotas ask for with every run, by the minute. */
 static const char *const versions[] = {
     "PRAGMA application_id=0x43726431;"
     "CREATE TABLE ledger("
@@ -19,11 +19,9 @@ static const char *const versions[] = {
     "  id TEXT GENERATED ALWAYS AS (entry ->> '$.id') VIRTUAL,"
     "  key TEXT GENERATED ALWAYS AS (entry ->> '$.key') VIRTUAL,"
     "  language TEXT GENERATED ALWAYS AS (entry ->> '$.language') VIRTUAL,"
-    "  status TEXT GENERATED ALWAYS AS (entry ->> '$.status') VIRTUAL,"
-    "  finished_at TEXT GENERATED ALWAYS AS (entry ->> '$.finished_at') VIRTUAL,"
-    "  cpu_ms REAL GENERATED ALWAYS AS (entry ->> '$.cpu_ms') VIRTUAL) STRICT;"
+    "  status TEXT GENERATED ALWAYS AS (entry ->> '$.status') VIRTUAL) STRICT;"
     "CREATE UNIQUE INDEX ledger_id ON ledger(id);"
-    "CREATE INDEX ledger_key ON ledger(key, finished_at, cpu_ms);"
+    "CREATE INDEX ledger_key ON ledger(key);"
     "CREATE INDEX ledger_language ON ledger(language);"
     "CREATE INDEX ledger_status ON ledger(status);"
     "CREATE TABLE accepted("
@@ -47,6 +45,11 @@ static const char *const versions[] = {
     "  blob INTEGER NOT NULL REFERENCES blobs(number),"
     "  UNIQUE(id, part)) STRICT;"
     "CREATE INDEX texts_blob ON texts(blob);"
+    "CREATE TABLE spent("
+    "  key TEXT NOT NULL,"
+    "  minute INTEGER NOT NULL,"
+    "  cpu_ms REAL NOT NULL,"
+    "  PRIMARY KEY (key, minute)) STRICT, WITHOUT ROWID;"
     "CREATE TABLE keys("
     "  id TEXT PRIMARY KEY,"
     "  hash BLOB NOT NULL,"

@@ -25,13 +25,13 @@ int store_open(const struct store_options *options, struct store **store, cordon
     struct store *made = calloc(1, sizeof *made);
     if (!made)
         return error_nomem(err);
-    made->dir = made->lock_fd = made->writer.wal = -1;
+    made->dir = made->lock_fd = -1;
     made->keep = options->keep;
     made->max_age_s = options->max_age_s;
     made->max_bytes = options->max_bytes;
     made->read_only = options->read_only;
     pthread_mutex_init(&made->read_lock, NULL);
-    pthread_mutex_init(&made->writer.lock, NULL);
+    writer_init(&made->writer);
     pthread_mutex_init(&made->keys.lock, NULL);
     int code = open_parts(made, options, err);
     if (code < 0) {
@@ -50,7 +50,6 @@ void store_close(struct store *store)
     db_close(&store->reader);
     writer_stop(store);
     pthread_mutex_destroy(&store->read_lock);
-    pthread_mutex_destroy(&store->writer.lock);
     pthread_mutex_destroy(&store->keys.lock);
     cleanup_close(&store->lock_fd);
     cleanup_close(&store->dir);
@@ -76,18 +75,25 @@ int store_accept(struct store *store, const struct store_run *run, cordon_error 
 
 int store_finish(struct store *store, const struct store_run *run, cordon_error *err)
 {
+    auto_record struct record accepted = {0};
+    struct store_run ended = *run;
     if (!run->result)
         return error_set(err, CORDON_EINVAL, "store", "run %s has no result to record", run->id);
-    return give(store, JOB_FINISH, run, false, err);
+    /* One that nobody remembers but the store: of a daemon that died. */
+    if ((!run->key || !run->request) && read_record(store, run->id, NULL, &accepted, NULL) == 0) {
+        ended.key = run->key ? run->key : accepted.key;
+        ended.request = run->request ? run->request : accepted.texts[TEXT_REQUEST].bytes;
+    }
+    return give(store, JOB_FINISH, &ended, false, err);
 }
 
 int store_erase(struct store *store, const char *id, const char *key, cordon_error *err)
 {
-    bool running;
-    int code = read_state(store, id, key, &running, err);
+    auto_record struct record known = {0};
+    int code = read_record(store, id, key, &known, err);
     if (code < 0)
         return code;
-    if (running)
+    if (!known.entry)
         return error_set(err, CORDON_ESTATE, "store", "run %s goes on; only what has ended can be erased", id);
     const struct store_run run = {.id = id, .key = key};
     return give(store, JOB_ERASE, &run, true, err);

@@ -31,7 +31,7 @@ void store_close(struct store *store);
 /* Borrowed for the call. */
 struct store_run {
     const char *id;
-    const char *key;     /* id of the API key, or "" */
+    const char *key;     /* id of the API key, or ""; NULL for store_finish: as it was accepted, like the request */
     const char *request; /* its JSON, with every secret value replaced by null: what a replay starts from */
     const char *result;  /* its JSON as delivered, redacted; NULL while it runs */
 };

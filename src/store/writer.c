@@ -244,13 +244,16 @@ static enum task choose(const struct store *store, uint64_t now, uint64_t *wake_
     *wake_us = 0;
     if (writer->broken)
         return writer->closing ? TASK_LEAVE : TASK_NONE;
+    bool unsettled = writer->dirty_us || writer->settled < writer->committed;
     if (writer->failing) {
+        /* What was committed before has to reach the disk all the same: somebody may wait for it. */
+        if (unsettled)
+            return TASK_SETTLE;
         *wake_us = writer->retry_us;
         if (now < writer->retry_us)
             return TASK_NONE;
         return writer->first ? TASK_COMMIT : writer->closing ? TASK_LEAVE : TASK_PROBE;
     }
-    bool unsettled = writer->dirty_us || writer->settled < writer->committed;
     bool wanted = writer->wanted > writer->settled && writer->committed >= writer->wanted;
     if (unsettled && (wanted || now >= writer->dirty_us + SETTLE_US))
         return TASK_SETTLE;
@@ -336,9 +339,11 @@ static int check_head(struct store *store, cordon_error *err)
     return error_hint(err, "rows were removed: put back a copy, or see docs/LEDGER.md on going on without them");
 }
 
-static void init_waiting(struct writer *writer)
+void writer_init(struct writer *writer)
 {
     pthread_condattr_t attributes;
+    writer->wal = -1;
+    pthread_mutex_init(&writer->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&writer->work, &attributes);
@@ -360,7 +365,6 @@ static int start_thread(struct store *store)
 int writer_start(struct store *store, cordon_error *err)
 {
     struct writer *writer = &store->writer;
-    init_waiting(writer);
     int code = db_open(&writer->db, store->path, DB_WRITE, err);
     if (code < 0)
         return code;
@@ -388,6 +392,9 @@ void writer_stop(struct store *store)
         writer->first = job->next;
         job_free(job);
     }
+    pthread_cond_destroy(&writer->work);
+    pthread_cond_destroy(&writer->progress);
+    pthread_mutex_destroy(&writer->lock);
     cleanup_close(&writer->wal);
     db_close(&writer->db);
 }

@@ -87,6 +87,37 @@ static void test_store__accepted_until_finished(void **state)
     assert_int_equal(file_number(place, "SELECT count(*) FROM ledger"), 1);
 }
 
+/* What a daemon that died had accepted: only the store knows whose it was and what was asked. */
+static void test_store__finishes_for_the_dead(void **state)
+{
+    struct place *place = *state;
+    cordon_error err;
+    struct store_verdict verdict;
+    char *text;
+    place_begin(place, full);
+    struct store_run begun = {"acc", "k1", "{\"language\":\"ruby\"}", NULL};
+    assert_ok(store_accept(place->store, &begun, &err), &err);
+    struct store_run ended = {"acc", NULL, NULL, "{\"status\":\"internal_error\"}"};
+    assert_ok(store_finish(place->store, &ended, &err), &err);
+    assert_ok(store_flush(place->store, &err), &err);
+    assert_ok(store_result(place->store, "acc", "k1", &text, &err), &err);
+    free(text);
+    assert_ok(store_request(place->store, "acc", "k1", &text, &err), &err);
+    assert_string_equal(text, begun.request);
+    free(text);
+    /* One whose request is told differently at its end has that one. */
+    begun.id = "other";
+    assert_ok(store_accept(place->store, &begun, &err), &err);
+    finish(place, "other", "k1", "x");
+    assert_ok(store_flush(place->store, &err), &err);
+    assert_ok(store_request(place->store, "other", "k1", &text, &err), &err);
+    assert_non_null(strstr(text, "print(1)"));
+    free(text);
+    assert_ok(store_verify(place->path, NULL, &verdict, &err), &err);
+    assert_true(verdict.good);
+    assert_int_equal(file_number(place, "SELECT count(*) FROM blobs WHERE number NOT IN (SELECT blob FROM texts)"), 0);
+}
+
 static void test_store__keys_see_their_own(void **state)
 {
     struct place *place = *state;
