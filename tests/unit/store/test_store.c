@@ -410,12 +410,19 @@ static void test_store__serves_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_store__gives_back_the_result),   test(test_store__survives_closing),
-        test(test_store__accepted_until_finished), test(test_store__keys_see_their_own),
-        test(test_store__lists_newest_first),      test(test_store__filters),
-        test(test_store__keeps_as_told),           test(test_store__keeps_content_once),
-        test(test_store__erases_only_its_own),     test(test_store__removes_the_oldest_beyond_a_size),
-        test(test_store__removes_what_is_too_old), test(test_store__refuses_what_is_no_result),
+        test(test_store__gives_back_the_result),
+        test(test_store__survives_closing),
+        test(test_store__accepted_until_finished),
+        test(test_store__finishes_for_the_dead),
+        test(test_store__keys_see_their_own),
+        test(test_store__lists_newest_first),
+        test(test_store__filters),
+        test(test_store__keeps_as_told),
+        test(test_store__keeps_content_once),
+        test(test_store__erases_only_its_own),
+        test(test_store__removes_the_oldest_beyond_a_size),
+        test(test_store__removes_what_is_too_old),
+        test(test_store__refuses_what_is_no_result),
         test(test_store__serves_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
