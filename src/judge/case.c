@@ -173,13 +173,12 @@ void verdict_by_helper(struct verdict *verdict, const char *what, const cordon_r
         verdict->status = "cancelled";
     if (!own_end) {
         const char *reason = cordon_result_reason(result);
-        size_t length;
-        const char *text = cordon_result_stderr(result, &length);
         buf_printf(&verdict->message, "the %s failed: %s", what, reason ? reason : cordon_status_name(status));
-        if (!said.length)
-            said = (struct slice){text, length};
-        buf_puts(&verdict->message, said.length ? ": " : "");
     }
+    /* One that crashed has said so there. */
+    if (!said.length)
+        said.data = cordon_result_stderr(result, &said.length);
+    buf_puts(&verdict->message, !own_end && said.length ? ": " : "");
     put_message(&verdict->message, said);
     if (!verdict->message.length && exit_code)
         buf_printf(&verdict->message, "the %s says that it is wrong", what);

@@ -9,8 +9,8 @@
 #include "output/utf8.h"
 
 #define QUOTED_MAX 60
-/* What stands before the first difference in a long line. */
-#define BEFORE_MAX 20
+/* What stands before the first difference in a long line: even as \\xNN it leaves room for the difference itself. */
+#define BEFORE_MAX 12
 /* No number that a program prints on purpose is longer. */
 #define NUMBER_MAX 400
 

@@ -1,0 +1,221 @@
+"""`cordon batch`: many requests out of a file, and going on after whatever ended it."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import pytest
+
+from helpers import CORDON, FLAGS, cordon, need
+
+OPTIONAL = [FLAGS[i + 1] for i, flag in enumerate(FLAGS) if flag == "--optional"]
+
+
+class Batch:
+    """An input and an output of the test's own."""
+
+    def __init__(self, path):
+        self.tasks, self.results = path / "tasks.jsonl", path / "results.jsonl"
+
+    def write(self, *requests):
+        lines = [each if isinstance(each, str) else json.dumps({**({"optional": OPTIONAL} if OPTIONAL else {}), **each})
+                 for each in requests]
+        self.tasks.write_text("".join(line + "\n" for line in lines))
+        return self
+
+    def run(self, *flags, **how):
+        return cordon("batch", self.tasks, "-o", self.results, *flags, timeout=120, **how)
+
+    def read(self):
+        return [json.loads(line) for line in self.results.read_text().splitlines()]
+
+    def by_id(self):
+        found = self.read()
+        assert len({json.dumps(each["id"]) for each in found}) == len(found), "an id has two results"
+        return {each["id"]: each for each in found}
+
+
+@pytest.fixture
+def batch(tmp_path):
+    need("python")
+    return Batch(tmp_path)
+
+
+def python(code, **more):
+    return {"language": "python", "code": code, **more}
+
+
+def test_every_request_has_its_result(batch):
+    done = batch.write(*(python(f"print({i})", id=f"n{i}") for i in range(20))).run("--parallel", "3")
+    assert done.code == 0, done
+    found = batch.by_id()
+    assert {name: each["stdout"] for name, each in found.items()} == {f"n{i}": f"{i}\n" for i in range(20)}
+    assert found["n3"]["status"] == "ok" and found["n3"]["enforced"]["isolation"] == "container"
+    lines = done.text.splitlines()
+    assert lines[0].split() == ["status", "count", "p50", "ms", "p99", "ms"] and lines[1].split()[:2] == ["ok", "20"]
+    assert lines[2].startswith("20 of 20 ok in ")
+
+
+def test_without_an_id_it_is_the_line(batch):
+    assert batch.write(python("print(1)"), "", python("print(2)"), python("print(3)", id=7)).run().code == 0
+    assert {name: each["stdout"] for name, each in batch.by_id().items()} == {1: "1\n", 3: "2\n", 7: "3\n"}
+
+
+def test_a_bad_line_stops_nothing(batch):
+    done = batch.write("nonsense", python("print(1)", id="good"), {"language": "pythn", "code": "1", "id": "bad"}, "[1]",
+                       python("1", id=[1]), python("1", id="good"), python("1", nofield=1, id="odd"), "{" * 5000).run()
+    found = batch.read()
+    assert done.code == 1 and len(found) == 8, done
+    assert sorted(each["status"] for each in found) == ["ok"] + ["rejected"] * 7
+    reasons = {json.dumps(each["id"]): each["reason"] for each in found if each["status"] == "rejected"}
+    assert "invalid JSON" in reasons["1"] and "did you mean 'python'" in reasons['"bad"'] and "no object" in reasons["4"]
+    assert "line 2 has this id already" in reasons['"good"'] and "nofield" in reasons['"odd"']
+    assert all(each["error"]["message"] for each in found if each["status"] == "rejected")
+
+
+def test_requests_with_tests(batch):
+    cases = {"cases": [{"stdin": "1", "expected": "2"}, {"stdin": "2", "expected": "3"}]}
+    done = batch.write(python("print(int(input()) + 1)", id="right", tests=cases), python("print(2)", id="wrong", tests=cases),
+                       python("1", id="bad", tests={"cases": [{"expcted": "1"}]})).run()
+    found = batch.by_id()
+    assert done.code == 1
+    assert found["right"]["success"] and found["right"]["tests"]["passed"] == 2
+    assert not found["wrong"]["success"] and (found["wrong"]["status"], found["wrong"]["tests"]["failed"]) == ("ok", 1)
+    assert found["bad"]["status"] == "rejected" and found["bad"]["error"]["field"] == "/tests/cases/0/expcted"
+    assert "tests failed  1" in done.text
+
+
+def test_done_before_is_not_run_again(batch):
+    batch.write(*(python("import time; print(time.time())", id=i) for i in range(5))).run()
+    first = batch.results.read_bytes()
+    done = batch.run()
+    assert done.code == 0 and batch.results.read_bytes() == first and "5 done before" in done.text
+    batch.write(*(python("print(1)", id=i) for i in range(8))).run()
+    assert batch.results.read_bytes().startswith(first) and len(batch.by_id()) == 8
+
+
+def test_an_unfinished_last_line_is_dropped(batch):
+    batch.write(*(python("print(1)", id=i) for i in range(4))).run()
+    whole = batch.results.read_bytes()
+    for cut in (1, 5, len(whole.splitlines()[-1])):
+        batch.results.write_bytes(whole[:-cut])
+        assert batch.run().code == 0
+        assert sorted(batch.by_id()) == [0, 1, 2, 3]
+
+
+def test_another_file_is_left_alone(batch):
+    batch.write(python("print(1)"))
+    for text in ("important\n", '{"a": 1}\n', '{"id": 1}\nx\n'):
+        batch.results.write_text(text)
+        for flags in ((), ("--retry-failed",)):
+            done = batch.run(*flags)
+            assert done.code == 2 and "is no result of a batch" in done.errors and batch.results.read_text() == text, done
+
+
+def test_failed_before_counts(batch):
+    batch.write(python("print(1)", id="a"), python("1 / 0", id="b")).run()
+    done = batch.run()
+    assert done.code == 1 and "1 had failed" in done.text, done
+    done = batch.write(python("print(1)", id="a"), python("print(2)", id="b")).run("--retry-failed")
+    assert done.code == 0, done
+    assert batch.by_id()["b"]["stdout"] == "2\n" and len(batch.read()) == 2
+
+
+def test_summary_as_json(batch):
+    done = batch.write(python("print(1)"), python("1 / 0"), "x").run("--json")
+    summary = json.loads(done.out)
+    assert (summary["done"], summary["ok"], summary["failed"], summary["done_before"]) == (3, 1, 2, 0)
+    assert summary["statuses"]["ok"]["count"] == 1 and summary["statuses"]["ok"]["p50_ms"] > 0
+    assert summary["statuses"]["rejected"] == {"count": 1, "p50_ms": None, "p99_ms": None} and summary["statuses"]["nonzero_exit"]["count"] == 1
+
+
+def test_from_standard_input(batch):
+    done = cordon("batch", "-o", batch.results, "-", stdin=json.dumps(python("print(5)", optional=OPTIONAL)) + "\n")
+    assert done.code == 0 and batch.read()[0]["stdout"] == "5\n", done
+
+
+def started(batch, *flags, **popen):
+    return subprocess.Popen([CORDON, "batch", str(batch.tasks), "-o", str(batch.results), *flags], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, **popen)
+
+
+def wait_for_lines(batch, count, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if batch.results.exists() and batch.results.read_bytes().count(b"\n") >= count:
+            return
+        time.sleep(0.02)
+    pytest.fail(f"there were not {count} results within {seconds} s")
+
+
+def test_interrupted_and_gone_on_with(batch):
+    requests = [python("print(1)", id=i) for i in range(3)] + [python("import time; time.sleep(40)", id="slow", limits={"wall_ms": "60s"})]
+    process = started(batch.write(*requests, python("print(1)", id="last")), "--parallel", "1")
+    wait_for_lines(batch, 3)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and time.monotonic() - begin < 8, (out, err)
+    assert b"the same command goes on" in err and sorted(batch.by_id()) == [0, 1, 2]
+    requests[3]["code"] = "print(2)"
+    assert batch.write(*requests, python("print(1)", id="last")).run().code == 0
+    assert len(batch.by_id()) == 5 and batch.by_id()["slow"]["stdout"] == "2\n"
+
+
+def test_what_ends_soon_is_waited_for(batch):
+    process = started(batch.write(python("print(1)", id="a"), python("import time; time.sleep(0.6)", id="b"), python("1", id="c")),
+                      "--parallel", "1")
+    wait_for_lines(batch, 1)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 130 and "cancelled" not in batch.results.read_text()
+    assert batch.run().code == 0 and len(batch.by_id()) == 3
+
+
+def test_killed_and_gone_on_with(batch):
+    process = started(batch.write(*(python("print(1)", id=i) for i in range(150))), "--parallel", "2")
+    wait_for_lines(batch, 10)
+    process.kill()
+    process.communicate()
+    assert batch.run().code == 0
+    assert sorted(batch.by_id()) == list(range(150))
+
+
+def test_two_batches_do_not_share_a_file(batch):
+    process = started(batch.write(python("print(1)"), python("import time; time.sleep(30)", limits={"wall_ms": "60s"})), "-p", "1")
+    try:
+        wait_for_lines(batch, 1)
+        done = batch.run()
+        assert done.code == 2 and "another batch is writing" in done.errors, done
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_full_disk_is_told(batch):
+    done = cordon("batch", batch.write(python("print(1)")).tasks, "-o", "/dev/full")
+    assert done.code == 125 and "cannot write /dev/full" in done.errors, done
+
+
+def test_bar_is_for_terminals(batch):
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([CORDON, "batch", str(batch.write(*(python("import time; time.sleep(0.2)", id=i) for i in range(3))).tasks),
+                                "-o", str(batch.results), "-p", "1"], stdout=subprocess.PIPE, stderr=follower)
+    process.communicate(timeout=60)
+    os.close(follower)
+    shown = os.read(leader, 65536).decode()
+    os.close(leader)
+    assert "/3  " in shown and "ok 2" in shown and shown.endswith("\r\x1b[K"), shown
+    assert not Batch(batch.tasks.parent).run().err
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ([], "there are no requests"), (["x.jsonl"], "nowhere to go"), (["/nowhere", "-o", "r"], "cannot read /nowhere"),
+    (["-", "-o", "r", "more"], "unexpected argument 'more'"), (["-", "-o", "/nowhere/r"], "cannot write /nowhere/r"),
+    (["-", "-o", "r", "--parallel", "x"], "--parallel: 'x' is no number"), (["-", "-o", "r", "--paralel", "2"], "did you mean --parallel"),
+])
+def test_usage(arguments, says, tmp_path):
+    done = cordon("batch", *arguments, cwd=tmp_path)
+    assert done.code == 2 and says in done.errors, done
