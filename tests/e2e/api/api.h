@@ -21,5 +21,6 @@ cordon_engine *open_engine(void);
 cordon_request *new_request(const char *language, const char *code);
 
 void test_cache(void);
+void test_filter(void);
 
 #endif

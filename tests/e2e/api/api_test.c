@@ -519,6 +519,7 @@ static const struct {
     {"reaping_host", test_reaping_host},
     {"close_kills", test_close_kills},
     {"cache", test_cache},
+    {"filter", test_filter},
 };
 
 int main(int argc, char **argv)
