@@ -314,7 +314,7 @@ static void test_json(void)
         "{\"language\":\"py\",\"files\":{\"main.py\":\"import h,sys,os;sys.stdout.buffer.write(bytes([255,0])+h.x+"
         "sys.stdin.buffer.read()+sys.argv[1].encode()+os.environ['A'].encode()+os.environ['S'].encode())\","
         "\"h.py\":{\"base64\":\"eCA9IGInaCcK\"}},\"entry\":\"main.py\",\"stdin\":\"in\",\"args\":[\"arg\"],"
-        "\"env\":{\"A\":\"a\",\"S\":{\"value\":\"s\",\"secret\":true}},\"profile\":\"lightweight\","
+        "\"env\":{\"A\":\"a\",\"S\":{\"value\":\"s\",\"secret\":false}},\"profile\":\"lightweight\","
         "\"limits\":{\"wall_ms\":3000,\"memory_bytes\":\"100m\",\"cpus\":0.5},\"output_encoding\":\"base64\"}",
         &err);
     CHECK(request, "%s %s", err.field, err.text);
