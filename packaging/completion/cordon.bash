@@ -25,13 +25,13 @@ _cordon() {
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run languages doctor bench version help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run test batch languages doctor bench version help --help --version' -- "$cur")
         return
     fi
 
     case $cmd in
         help)
-            mapfile -t COMPREPLY < <(compgen -W 'run languages doctor bench version' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'run test batch languages doctor bench version' -- "$cur")
             return ;;
         doctor)
             mapfile -t COMPREPLY < <(compgen -W '--json --pools --help' -- "$cur")
@@ -41,6 +41,11 @@ _cordon() {
             return ;;
         bench)
             _cordon_bench "$cur" "$prev"
+            return ;;
+        test | batch)
+            local own='--tests --stop --parallel --language --code --file --stdin --env --wall --memory --json --quiet --help'
+            [ "$cmd" = batch ] && own='--output --parallel --retry-failed --json --quiet --help'
+            mapfile -t COMPREPLY < <(if [[ $cur == -* ]]; then compgen -W "$own" -- "$cur"; else compgen -f -- "$cur"; fi)
             return ;;
         run) ;;
         *) return ;;

@@ -4,7 +4,7 @@ function __cordon_languages
     cordon languages --json 2>/dev/null | tr '{' '\n' | sed -n 's/.*"id": *"\([^"]*\)".*/\1/p'
 end
 
-set -l commands run languages doctor bench version help
+set -l commands run test batch languages doctor bench version help
 set -l run '__fish_seen_subcommand_from run'
 set -l bench '__fish_seen_subcommand_from bench'
 
@@ -12,10 +12,12 @@ complete -c cordon -n "not __fish_seen_subcommand_from $commands" -f
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a program in a fresh cell'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a languages -d 'List the languages that can be run'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Tell what this machine can enforce'
+complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a test -d 'Run a program against many cases'
+complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a batch -d 'Run many requests from a file'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a bench -d 'Measure Cordon beside other runners'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a version -d 'Print the version'
 complete -c cordon -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
-complete -c cordon -n '__fish_seen_subcommand_from help' -f -a 'run languages doctor bench version'
+complete -c cordon -n '__fish_seen_subcommand_from help' -f -a 'run test batch languages doctor bench version'
 complete -c cordon -n '__fish_seen_subcommand_from languages doctor version' -f -l json -d 'Print an object'
 complete -c cordon -n '__fish_seen_subcommand_from doctor' -f -l pools -d 'Tell what waiting cells hold'
 complete -c cordon -s h -l help -d 'Show the help'
@@ -61,3 +63,10 @@ complete -c cordon -n $bench -x -l gap -d 'Pause before each run of the second s
 complete -c cordon -n $bench -x -l only -a 'cordon peers' -d 'Who takes part'
 complete -c cordon -n $bench -l json -d 'Print one object instead of the table'
 complete -c cordon -n $bench -r -s o -l output -d 'Write the object to a file as well'
+
+complete -c cordon -n '__fish_seen_subcommand_from test' -r -s t -l tests -d 'The cases'
+complete -c cordon -n '__fish_seen_subcommand_from test' -x -l stop -a 'never first_failure' -d 'When to stop'
+complete -c cordon -n '__fish_seen_subcommand_from test batch' -x -s p -l parallel -d 'How many at a time'
+complete -c cordon -n '__fish_seen_subcommand_from test batch' -l json -d 'Print one object'
+complete -c cordon -n '__fish_seen_subcommand_from batch' -r -s o -l output -d 'Where results go'
+complete -c cordon -n '__fish_seen_subcommand_from batch' -l retry-failed -d 'Run failed ones again'

@@ -171,6 +171,7 @@ static const struct shared {
     {"open-files", add_limit, "open_files"},
     {"file-size", add_limit, "file_bytes"},
     {"output", add_limit, "output_bytes"},
+    {"on-output-limit", add_text, "on_output_limit"},
     {"isolation", add_text, "isolation"},
     {"network", add_text, "network"},
     {"environment", add_text, "environment"},
