@@ -27,7 +27,7 @@ struct admission {
     struct loop_timer patience;
     unsigned running, queued;
     uint64_t memory_bytes, processes;
-    bool stopped;
+    bool stopped, filling;
 };
 
 static void expire(void *context);
@@ -142,19 +142,24 @@ static bool comes_before(const struct lane *a, const struct lane *b)
     return !b || a->running < b->running || (a->running == b->running && a->served_us < b->served_us);
 }
 
+/* A run that cannot be started leaves at once, which leads here again: the outer call goes on for it. */
 static void fill(struct admission *admission)
 {
+    if (admission->filling)
+        return;
+    admission->filling = true;
     for (;;) {
         struct lane *best = NULL;
         for (struct lane *lane = admission->lanes; lane; lane = lane->next)
             if (lane->first && has_place(admission, lane, lane->first) && comes_before(lane, best))
                 best = lane;
         if (!best)
-            return;
+            break;
         struct job *job = best->first;
         unqueue(admission, job);
         place(admission, job);
     }
+    admission->filling = false;
 }
 
 static void set_patience(struct admission *admission)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "api/admission.h"
+#include "api/match.h"
 #include "http/problem.h"
 #include "http/server.h"
 #include "output/redact.h"
@@ -58,8 +59,6 @@ struct call {
     char request_id[17]; /* names it in logs */
 };
 
-#define ID_BYTES 32
-
 /* routes.c: the three callbacks of the server */
 void api_accept(void *context, struct http_call *http);
 void api_handle(void *context, struct http_call *http);
@@ -67,11 +66,15 @@ void api_done(void *context, struct http_call *http);
 
 /* guard.c: answers and returns false when the call may not go on */
 bool guard_origin(struct call *call);
+/* Nobody may call without a key. */
+bool guard_needs_keys(const struct api *api);
 bool guard_caller(struct call *call, uint32_t scope);
 /* Whose runs the caller may see: its own key's, or NULL for everybody's. */
 const char *caller_sees(const struct caller *caller);
 /* The processor time that a key has used today; 0 when it may go on, or seconds until it may. */
 unsigned guard_spending(struct api *api, const struct caller *caller);
+/* Whether runs can be taken from this caller now; answers when not. */
+bool guard_runs(struct call *call);
 void guard_spend(struct api *api, const char *key, uint64_t cpu_ms);
 void guard_free(struct api *api);
 
@@ -81,8 +84,8 @@ void api_random_id(char *text, size_t digits);
 void api_time_text(char text[32]);
 void answer_json(struct call *call, int status, const json_t *value);
 void answer_text(struct call *call, int status, const char *json);
-/* Whether the client asked for this type before any other that we have. */
-bool call_wants(const struct call *call, const char *type);
+/* Which of the types the client would rather have; the first where it does not say. */
+size_t call_prefers(const struct call *call, const char *const *types, size_t count);
 
 void batches_free(struct api *api);
 /* The warden is there. */

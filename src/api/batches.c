@@ -11,6 +11,7 @@
 
 #define REQUESTS_MAX 10000
 #define BATCHES_MAX  64
+#define BATCHES_EACH 8 /* of one caller under way: the others are for others */
 /* Of one batch at a time in the queue: it must not fill that for others. */
 #define AHEAD 16
 
@@ -19,6 +20,7 @@ struct batch_item {
     struct batch *batch;
     char id[ID_BYTES + 1];
     char status[24]; /* "": not yet */
+    json_t *problem; /* why it was rejected */
 };
 
 struct batch {
@@ -46,9 +48,11 @@ static void on_done(struct waiter *waiter, struct execution *execution)
     feed(batch);
 }
 
-static void reject(struct batch *batch, struct batch_item *item)
+static void reject(struct batch *batch, struct batch_item *item, const char *code, const cordon_error *err)
 {
     memcpy(item->status, "rejected", sizeof "rejected");
+    item->problem = json_pack("{s:s, s:s*, s:s, s:s*}", "code", code, "field", *err->field ? err->field : NULL,
+                              "detail", err->text, "hint", *err->hint ? err->hint : NULL);
     batch->done++;
 }
 
@@ -56,10 +60,15 @@ static void reject(struct batch *batch, struct batch_item *item)
 static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
 {
     struct execution *execution = NULL;
-    cordon_error err;
+    cordon_error err = {0};
     unsigned retry_s;
+    if (guard_spending(batch->api, &batch->caller)) {
+        error_set(&err, CORDON_ESTATE, "quota", "this key has used up its processor time for today");
+        reject(batch, item, "cpu_quota", &err);
+        return true;
+    }
     if (execution_new(batch->api, &batch->caller, json_incref(asked), &execution, &err) < 0) {
-        reject(batch, item);
+        reject(batch, item, "bad_request", &err);
         return true;
     }
     memcpy(item->id, execution->id, sizeof item->id);
@@ -70,8 +79,12 @@ static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
     if (how > ADMITTED_LATER) {
         execution_stop_waiting(execution, &item->waiter);
         batch->under_way--;
-        if (how == REFUSED_SIZE)
-            reject(batch, item);
+        *item->id = '\0';
+        if (how == REFUSED_SIZE) {
+            error_set(&err, CORDON_EINVAL, "queue",
+                      "the request's memory or processes are more than all cells here may have together");
+            reject(batch, item, "too_large_for_host", &err);
+        }
     }
     execution_unref(execution);
     return how <= ADMITTED_LATER || how == REFUSED_SIZE;
@@ -92,7 +105,7 @@ static void feed(struct batch *batch)
             loop_set_timer(batch->api->loop, &batch->later, clock_us() + 200000);
             break;
         }
-        batch->begun++;
+        json_array_set_new(batch->requests, batch->begun++, json_null()); /* not needed any more */
     }
     batch->feeding = false;
 }
@@ -100,21 +113,27 @@ static void feed(struct batch *batch)
 static void batch_free(struct batch *batch)
 {
     loop_drop_timer(batch->api->loop, &batch->later);
+    for (size_t i = 0; i < batch->count; i++)
+        json_decref(batch->items[i].problem);
     json_decref(batch->requests);
     free(batch->items);
     free(batch);
 }
 
 /* The oldest that is done makes room. */
-static bool make_room(struct api *api)
+static bool make_room(struct api *api, const struct caller *caller)
 {
-    size_t count = 0;
+    size_t count = 0, own = 0;
     struct batch **oldest = NULL;
     for (struct batch **link = &api->batches; *link; link = &(*link)->next) {
+        bool done = (*link)->done == (*link)->count;
         count++;
-        if ((*link)->done == (*link)->count)
+        own += !done && !strcmp((*link)->caller.key.id, caller->key.id);
+        if (done)
             oldest = link;
     }
+    if (own >= BATCHES_EACH)
+        return false;
     if (count < BATCHES_MAX)
         return true;
     if (!oldest)
@@ -148,11 +167,13 @@ void handle_batches_post(struct call *call)
     struct api *api = call->api;
     json_t *requests = NULL;
     cordon_error err;
+    if (!guard_runs(call))
+        return;
     if (read_requests(call, &requests, &err) < 0) {
         problem_from(call->http, &err);
         return;
     }
-    struct batch *batch = make_room(api) ? calloc(1, sizeof *batch) : NULL;
+    struct batch *batch = make_room(api, &call->caller) ? calloc(1, sizeof *batch) : NULL;
     size_t count = json_array_size(requests);
     if (!batch || !(batch->items = calloc(count, sizeof *batch->items))) {
         free(batch);
@@ -184,7 +205,8 @@ static json_t *batch_json(const struct batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct batch_item *item = &batch->items[i];
         const char *status = *item->status ? item->status : NULL;
-        json_array_append_new(items, json_pack("{s:s?, s:s?}", "id", *item->id ? item->id : NULL, "status", status));
+        json_array_append_new(items, json_pack("{s:s?, s:s?, s:O*}", "id", *item->id ? item->id : NULL, "status",
+                                               status, "problem", item->problem));
         if (status)
             json_object_set_new(by_status, status,
                                 json_integer(1 + json_integer_value(json_object_get(by_status, status))));

@@ -21,17 +21,23 @@ static size_t incomplete_tail(const char *bytes, size_t length)
     return 0;
 }
 
+static void add_line(struct buf *lines, bool sse, const char *type, const char *json)
+{
+    if (sse)
+        buf_printf(lines, "event: %s\ndata: ", type);
+    buf_puts(lines, json);
+    buf_puts(lines, sse ? "\n\n" : "\n");
+}
+
 /* False when the subscriber was too slow, and is gone. */
 static bool send_line(const struct subscriber *subscriber, const char *type, const char *json)
 {
     auto_buf struct buf line = {0};
-    if (subscriber->sse)
-        buf_printf(&line, "event: %s\ndata: ", type);
-    buf_puts(&line, json);
-    buf_puts(&line, subscriber->sse ? "\n\n" : "\n");
+    add_line(&line, subscriber->sse, type, json);
     return http_stream_write(subscriber->http, buf_text(&line), line.length);
 }
 
+/* Bytes from within a character, where somebody began to follow, are no text yet. */
 static json_t *data_json(const struct events *events, const char *bytes, size_t length)
 {
     size_t text_length;
@@ -40,30 +46,27 @@ static json_t *data_json(const struct events *events, const char *bytes, size_t 
     return text ? json_stringn(text, text_length) : json_null();
 }
 
-static char *output_line(const struct events *events, int stream, size_t offset, const char *bytes, size_t length)
+static const char *stream_name(int stream)
 {
-    json_t *event = json_pack("{s:s, s:I, s:o}", "type", stream == 1 ? "stdout" : "stderr", "offset",
-                              (json_int_t)offset, "data", data_json(events, bytes, length));
+    return stream == 1 ? "stdout" : "stderr";
+}
+
+static char *output_json(const struct events *events, int stream, size_t offset, const char *bytes, size_t length)
+{
+    json_t *event = json_pack("{s:s, s:I, s:o}", "type", stream_name(stream), "offset", (json_int_t)offset, "data",
+                              data_json(events, bytes, length));
     char *text = json_dumps(event, JSON_COMPACT);
     json_decref(event);
     return text;
 }
 
-/* To everybody, or to one only; false when that one is gone. */
-static bool tell_output(const struct events *events, const struct subscriber *only, int stream, size_t offset,
-                        const char *bytes, size_t length)
+static void tell_output(const struct events *events, int stream, size_t offset, const char *bytes, size_t length)
 {
-    if (!only && !events->subscribers)
-        return true;
-    auto_free char *text = output_line(events, stream, offset, bytes, length);
-    const char *type = stream == 1 ? "stdout" : "stderr";
-    if (text && only)
-        return send_line(only, type, text);
-    for (const struct subscriber *each = only ? NULL : events->subscribers, *next; text && each; each = next) {
+    auto_free char *text = events->subscribers ? output_json(events, stream, offset, bytes, length) : NULL;
+    for (const struct subscriber *each = events->subscribers, *next; text && each; each = next) {
         next = each->next;
-        send_line(each, type, text);
+        send_line(each, stream_name(stream), text);
     }
-    return true;
 }
 
 static void keep(struct events *events, int stream, const char *bytes, size_t length)
@@ -84,15 +87,24 @@ static void keep(struct events *events, int stream, const char *bytes, size_t le
     buf_append(&events->bytes, bytes, length);
 }
 
-static void deliver(struct events *events, int stream, const char *bytes, size_t length)
+static void deliver_bytes(struct events *events, int stream, const char *bytes, size_t length)
 {
-    if (!length)
-        return;
     size_t offset = events->total;
     events->total += length;
     if (events->kept)
         keep(events, stream, bytes, length);
-    tell_output(events, NULL, stream, offset, bytes, length);
+    tell_output(events, stream, offset, bytes, length);
+}
+
+/* What is not UTF-8 is repaired before it is counted, so that a client can add up what it was told. */
+static void deliver(struct events *events, int stream, const char *bytes, size_t length)
+{
+    size_t repaired_length;
+    if (!length)
+        return;
+    auto_free char *repaired =
+        events->base64 || utf8_valid(bytes, length) ? NULL : utf8_repair(bytes, length, &repaired_length);
+    deliver_bytes(events, stream, repaired ? repaired : bytes, repaired ? repaired_length : length);
 }
 
 void events_add(struct events *events, int stream, const void *bytes, size_t length)
@@ -125,24 +137,36 @@ static void on_left(void *context)
         left(left_context);
 }
 
+static void add_delivered(const struct events *events, bool sse, size_t offset, struct buf *lines)
+{
+    for (size_t i = 0; i < events->segment_count; i++) {
+        const struct segment *segment = &events->segments[i];
+        size_t end = segment->at + segment->length, from = offset > segment->at ? offset : segment->at;
+        auto_free char *text =
+            from < end ? output_json(events, segment->stream, from, events->bytes.data + from, end - from) : NULL;
+        if (text)
+            add_line(lines, sse, stream_name(segment->stream), text);
+    }
+}
+
+/* One write, however much there is: the reader is not behind before it was told anything. */
 bool events_follow(struct events *events, struct http_call *http, bool sse, const char *id, size_t offset,
                    void (*left)(void *context), void *context)
 {
     struct subscriber *subscriber = calloc(1, sizeof *subscriber);
-    if (!subscriber)
+    auto_buf struct buf lines = {0};
+    char start[96];
+    snprintf(start, sizeof start, "{\"type\":\"start\",\"id\":\"%s\"}", id);
+    add_line(&lines, sse, "start", start);
+    add_delivered(events, sse, offset, &lines);
+    if (!subscriber || lines.failed) {
+        free(subscriber);
         return false;
+    }
     *subscriber = (struct subscriber){events->subscribers, events, http, sse, left, context};
     events->subscribers = subscriber;
     http_stream(http, 200, sse ? "text/event-stream" : "application/x-ndjson", on_left, subscriber);
-    char start[96];
-    snprintf(start, sizeof start, "{\"type\":\"start\",\"id\":\"%s\"}", id);
-    bool here = send_line(subscriber, "start", start);
-    for (size_t i = 0; here && i < events->segment_count; i++) {
-        const struct segment *segment = &events->segments[i];
-        size_t end = segment->at + segment->length, from = offset > segment->at ? offset : segment->at;
-        if (from < end)
-            here = tell_output(events, subscriber, segment->stream, from, events->bytes.data + from, end - from);
-    }
+    http_stream_write(http, lines.data, lines.length);
     return true;
 }
 

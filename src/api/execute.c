@@ -107,21 +107,9 @@ static struct execution *take_request(struct call *call, bool tests)
     const char *body = http_body(call->http, &length);
     json_t *asked = NULL;
     struct execution *execution = NULL;
-    unsigned retry_s = guard_spending(api, &call->caller);
-    if (retry_s) {
-        char text[16];
-        snprintf(text, sizeof text, "%u", retry_s);
-        http_add_header(call->http, "Retry-After", text);
-        metrics_refused("quota");
-        problem_answer(call->http, 429, "cpu_quota", "this key has used up its processor time for today");
+    if (!guard_runs(call))
         return NULL;
-    }
-    int code = store_check(api->store, &err);
-    if (code < 0) {
-        problem_error(call->http, 503, "store", &err);
-        return NULL;
-    }
-    code = json_parse(body, length, &asked, &err);
+    int code = json_parse(body, length, &asked, &err);
     if (code == 0 && tests && !json_object_get(asked, "tests")) {
         json_decref(asked);
         code = error_field(&err, "/tests",
@@ -140,15 +128,19 @@ static struct execution *take_request(struct call *call, bool tests)
 
 static bool wants_stream(const struct call *call, bool *sse)
 {
-    *sse = call_wants(call, "text/event-stream");
-    return *sse || call_wants(call, "application/x-ndjson");
+    static const char *const types[] = {"application/json", "text/event-stream", "application/x-ndjson"};
+    size_t type = call_prefers(call, types, ARRAY_LEN(types));
+    *sse = type == 1;
+    return type > 0;
 }
 
 /* The run that this one repeats, wherever it is by now. */
-static void answer_again(struct call *call)
+static void answer_again(struct call *call, bool stream)
 {
     struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
-    if (execution)
+    if (stream)
+        handle_execution_events(call);
+    else if (execution)
         wait_for(call, execution, false);
     else
         handle_execution_get(call);
@@ -160,7 +152,7 @@ static void execute(struct call *call, bool tests)
     enum remembered_as known = idempotency_find(call, call->id);
     unsigned retry_s;
     if (known == REMEMBERED_SAME)
-        answer_again(call);
+        answer_again(call, stream);
     if (known != REMEMBERED_NOT)
         return;
     struct execution *execution = take_request(call, tests);
@@ -168,9 +160,10 @@ static void execute(struct call *call, bool tests)
         return;
     bool lasting = idempotency_remember(call, execution->id);
     enum admitted how = execution_submit(execution, lasting, &retry_s);
-    if (how > ADMITTED_LATER)
+    if (how > ADMITTED_LATER) {
+        idempotency_forget(call->api, execution->id);
         refuse(call, how, retry_s);
-    else if (!stream || execution->state == EXECUTION_DONE)
+    } else if (!stream || execution->state == EXECUTION_DONE)
         wait_for(call, execution, !lasting);
     else if (!events_follow(&execution->events, call->http, sse, execution->id, 0, lasting ? NULL : on_follower_left,
                             execution))
@@ -206,10 +199,14 @@ static void accept_in_store(struct work_item *item)
     accepting->code = store_accept(execution->api->store, &run, &accepting->err);
 }
 
-static void answer_accepted(struct call *call, const char *id, const char *state)
+/* An execution that is nowhere has not been taken in yet, or ended long ago; the first is soon over. */
+static void answer_accepted(struct call *call, const char *id, const struct execution *execution)
 {
+    static const char *const states[] = {"queued", "running", "done"};
     char location[80];
-    json_t *answer = json_pack("{s:s, s:s, s:n}", "id", id, "state", state, "status");
+    json_t *answer =
+        json_pack("{s:s, s:s, s:s?}", "id", id, "state", states[execution ? execution->state : EXECUTION_QUEUED],
+                  "status", execution && *execution->status ? execution->status : NULL);
     snprintf(location, sizeof location, "/v1/executions/%s", id);
     http_add_header(call->http, "Location", location);
     answer_json(call, 202, answer);
@@ -223,6 +220,8 @@ static void accepted(struct work_item *item)
     unsigned retry_s;
     enum admitted how = ADMITTED;
     execution->announced = accepting->code == 0;
+    if (accepting->code < 0)
+        idempotency_forget(execution->api, execution->id);
     if (accepting->code == 0) {
         how = execution_submit(execution, true, &retry_s);
         if (how > ADMITTED_LATER) {
@@ -232,6 +231,7 @@ static void accepted(struct work_item *item)
                 result_of_failure(execution->id, execution->created_at, execution->request->language, &err);
             struct store_run run = {execution->id, execution->key, accepting->asked, text ? text : "{}"};
             store_finish(execution->api->store, &run, NULL);
+            idempotency_forget(execution->api, execution->id);
         }
     }
     if (accepting->call) {
@@ -241,8 +241,7 @@ static void accepted(struct work_item *item)
         else if (how > ADMITTED_LATER)
             refuse(accepting->call, how, retry_s);
         else
-            answer_accepted(accepting->call, execution->id,
-                            execution->state == EXECUTION_QUEUED ? "queued" : "running");
+            answer_accepted(accepting->call, execution->id, execution);
     }
     execution_unref(execution);
     free(accepting->asked);
@@ -259,7 +258,7 @@ void handle_executions_post(struct call *call)
 {
     enum remembered_as known = idempotency_find(call, call->id);
     if (known == REMEMBERED_SAME)
-        answer_accepted(call, call->id, "queued");
+        answer_accepted(call, call->id, execution_find(call->api, call->id, NULL));
     if (known != REMEMBERED_NOT)
         return;
     struct execution *execution = take_request(call, false);

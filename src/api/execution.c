@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "api/idempotency.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -362,6 +363,8 @@ static void finish(struct execution *execution, const char *text, json_t *result
     execution->done_us = clock_us();
     if (!execution->failure.code || execution->announced)
         record(execution, text, result);
+    if (execution->failure.code)
+        idempotency_forget(api, execution->id);
     log_run(execution, result);
     json_decref(result);
     events_end(&execution->events, text);

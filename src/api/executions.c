@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "explain/debug.h"
+#include "output/utf8.h"
 
 /* A question to the store, and what becomes of the answer. */
 struct question {
@@ -95,6 +96,14 @@ static int ask_result(struct question *question)
     return store_result(question->api->store, question->id, key_of(question), &question->text, &question->err);
 }
 
+static int ask_both(struct question *question)
+{
+    int code = ask_result(question);
+    if (code == 0)
+        store_request(question->api->store, question->id, key_of(question), &question->request, NULL);
+    return code;
+}
+
 static void tell_text(struct call *call, struct question *question)
 {
     answer_text(call, 200, question->text);
@@ -153,12 +162,32 @@ void handle_execution_delete(struct call *call)
 static bool read_offset(struct call *call, size_t *offset)
 {
     const char *text = http_query(call->http, "offset");
-    char *end;
-    *offset = text ? strtoull(text, &end, 10) : 0;
-    if (!text || (*text >= '0' && *text <= '9' && !*end))
-        return true;
-    problem_answer(call->http, 400, "bad_request", "offset is no number of bytes");
-    return false;
+    uint64_t value = 0;
+    if (text && !match_number(text, 0, SIZE_MAX, &value)) {
+        problem_answer(call->http, 400, "bad_request", "offset is '%.32s'; expected a number of bytes", text);
+        return false;
+    }
+    *offset = value;
+    return true;
+}
+
+/* A result does not tell how its output is written; the request does, where it is kept. */
+static bool is_base64(const struct question *question)
+{
+    json_t *request = question->request ? json_loads(question->request, 0, NULL) : NULL;
+    const char *encoding = json_string_value(json_object_get(request, "output_encoding"));
+    bool is = encoding && !strcmp(encoding, "base64");
+    json_decref(request);
+    return is;
+}
+
+static void add_output(struct events *events, int stream, const json_t *text)
+{
+    size_t length = json_string_length(text);
+    bool bad;
+    auto_free char *bytes = events->base64 ? base64_decode(json_string_value(text), length, &length, &bad) : NULL;
+    if (bytes || !events->base64)
+        events_add(events, stream, bytes ? bytes : json_string_value(text), length);
 }
 
 /* As if it had just been delivered: all of stdout, then all of stderr. */
@@ -170,14 +199,15 @@ static void tell_events(struct call *call, struct question *question)
         problem_answer(call->http, 409, "not_here", "this run is under way in a daemon that is gone");
         return;
     }
-    struct events events = {.kept = true};
+    struct events events = {.kept = true, .base64 = is_base64(question)};
     static const char *const names[] = {"stdout", "stderr"};
     for (int i = 0; i < 2; i++) {
         const json_t *text = json_object_get(result, names[i]);
         if (json_is_string(text))
-            events_add(&events, i + 1, json_string_value(text), json_string_length(text));
+            add_output(&events, i + 1, text);
     }
-    events_follow(&events, call->http, question->sse, question->id, question->offset, NULL, NULL);
+    if (!events_follow(&events, call->http, question->sse, question->id, question->offset, NULL, NULL))
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
     events_end(&events, question->text);
     events_free(&events);
     json_decref(result);
@@ -187,7 +217,8 @@ void handle_execution_events(struct call *call)
 {
     struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
     size_t offset;
-    bool sse = !call_wants(call, "application/x-ndjson");
+    static const char *const types[] = {"text/event-stream", "application/x-ndjson"};
+    bool sse = call_prefers(call, types, ARRAY_LEN(types)) == 0;
     if (!read_offset(call, &offset))
         return;
     if (execution) {
@@ -197,7 +228,7 @@ void handle_execution_events(struct call *call)
             events_end(&execution->events, execution->result);
         return;
     }
-    struct question *question = question_new(call, ask_result, tell_events);
+    struct question *question = question_new(call, ask_both, tell_events);
     if (!question)
         return;
     question->offset = offset;
@@ -207,20 +238,14 @@ void handle_execution_events(struct call *call)
 
 /* The debug report. */
 
-static int ask_both(struct question *question)
-{
-    int code = ask_result(question);
-    if (code == 0)
-        store_request(question->api->store, question->id, key_of(question), &question->request, NULL);
-    return code;
-}
-
 static void answer_report(struct call *call, const char *result_text, const char *request_text)
 {
     json_t *result = json_loads(result_text, 0, NULL);
     json_t *request = request_text ? json_loads(request_text, 0, NULL) : NULL;
     json_t *report = result ? debug_report(result, request) : NULL;
-    auto_free char *text = report && call_wants(call, "text/plain") ? debug_text(report) : NULL;
+    static const char *const types[] = {"application/json", "text/plain"};
+    bool plain = call_prefers(call, types, ARRAY_LEN(types)) == 1;
+    auto_free char *text = report && plain ? debug_text(report) : NULL;
     if (text)
         http_answer(call->http, 200, "text/plain; charset=utf-8", text, strlen(text));
     else if (report)
@@ -270,9 +295,8 @@ static char *copy_query(const struct call *call, const char *name)
 void handle_executions_list(struct call *call)
 {
     const char *limit = http_query(call->http, "limit");
-    char *end;
-    unsigned long count = limit ? strtoul(limit, &end, 10) : 0;
-    if (limit && (*end || count < 1 || count > 1000)) {
+    uint64_t count = 0;
+    if (limit && !match_number(limit, 1, 1000, &count)) {
         problem_answer(call->http, 400, "bad_request", "limit is '%.32s'; expected a number from 1 to 1000", limit);
         return;
     }

@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "base/cleanup.h"
+#include "service/metrics.h"
 
 static bool is_listed(char *const *list, const char *text, size_t length)
 {
@@ -35,11 +36,26 @@ static bool is_own_host(const struct api *api, const char *host)
 }
 
 /* A page that this daemon served itself. */
-static bool is_own_origin(const struct api *api, const char *origin, const char *host)
+static bool is_own_origin(const char *origin, const char *host)
 {
     const char *name = strstr(origin, "://");
-    (void)api;
     return name && host && strcasecmp(name + 3, host) == 0;
+}
+
+/* Lets a page of a listed origin read the answer, and tells its browser beforehand what it may send. False when the
+ * call was only that question. */
+static bool admit_page(struct call *call, const char *origin)
+{
+    http_add_header(call->http, "Access-Control-Allow-Origin", origin);
+    http_add_header(call->http, "Access-Control-Expose-Headers", "Location, Retry-After, X-Request-Id");
+    http_add_header(call->http, "Vary", "Origin");
+    if (strcmp(http_method(call->http), "OPTIONS") != 0 || !http_header(call->http, "Access-Control-Request-Method"))
+        return true;
+    http_add_header(call->http, "Access-Control-Allow-Methods", "GET, POST, DELETE");
+    http_add_header(call->http, "Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key");
+    http_add_header(call->http, "Access-Control-Max-Age", "600");
+    http_answer(call->http, 204, NULL, NULL, 0);
+    return false;
 }
 
 bool guard_origin(struct call *call)
@@ -54,12 +70,12 @@ bool guard_origin(struct call *call)
                        "this server is not called '%.100s'; add it to `hosts` if it is", host ? host : "");
         return false;
     }
-    if (origin && !is_own_origin(api, origin, host) && !is_listed(api->config->origins, origin, strlen(origin))) {
-        problem_answer(call->http, 403, "foreign_origin",
-                       "pages from there may not call; add it to `origins` if they may");
-        return false;
-    }
-    return true;
+    if (!origin || is_own_origin(origin, host))
+        return true;
+    if (is_listed(api->config->origins, origin, strlen(origin)))
+        return admit_page(call, origin);
+    problem_answer(call->http, 403, "foreign_origin", "pages from there may not call; add it to `origins` if they may");
+    return false;
 }
 
 static const char *bearer(const struct call *call)
@@ -68,12 +84,18 @@ static const char *bearer(const struct call *call)
     return text && strncasecmp(text, "Bearer ", 7) == 0 ? text + 7 : NULL;
 }
 
+/* What comes through a proxy comes from anywhere, whatever address it is passed on to. */
+bool guard_needs_keys(const struct api *api)
+{
+    return api->config->require_keys || api->config->behind_proxy || !http_server_is_local(api->server);
+}
+
 bool guard_caller(struct call *call, uint32_t scope)
 {
     struct api *api = call->api;
     const char *text = bearer(call);
     cordon_error err;
-    if (!text && (scope == 0 || (!api->config->require_keys && http_server_is_local(api->server)))) {
+    if (!text && (scope == 0 || !guard_needs_keys(api))) {
         call->caller.anonymous = true;
         return true;
     }
@@ -137,6 +159,26 @@ unsigned guard_spending(struct api *api, const struct caller *caller)
     if (row && row->cpu_ms < caller->key.cpu_s_per_day * 1000)
         return 0;
     return (unsigned)(DAY_S - (uint64_t)time(NULL) % DAY_S);
+}
+
+bool guard_runs(struct call *call)
+{
+    struct api *api = call->api;
+    cordon_error err;
+    unsigned retry_s = guard_spending(api, &call->caller);
+    if (retry_s) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", retry_s);
+        http_add_header(call->http, "Retry-After", text);
+        metrics_refused("quota");
+        problem_answer(call->http, 429, "cpu_quota", "this key has used up its processor time for today");
+        return false;
+    }
+    if (store_check(api->store, &err) < 0) {
+        problem_error(call->http, 503, "store", &err);
+        return false;
+    }
+    return true;
 }
 
 void guard_spend(struct api *api, const char *key, uint64_t cpu_ms)

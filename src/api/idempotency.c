@@ -86,6 +86,15 @@ bool idempotency_remember(struct call *call, const char *id)
     return true;
 }
 
+void idempotency_forget(struct api *api, const char *id)
+{
+    for (struct remembered **link = &api->remembered; *link; link = &(*link)->next)
+        if (!strcmp((*link)->id, id)) {
+            forget(api, link);
+            return;
+        }
+}
+
 void idempotency_tick(struct api *api)
 {
     uint64_t now = clock_us();

@@ -10,6 +10,8 @@ enum remembered_as { REMEMBERED_NOT, REMEMBERED_SAME, REMEMBERED_OTHER };
 enum remembered_as idempotency_find(struct call *call, char id[ID_BYTES + 1]);
 /* Whether the call has such a key. */
 bool idempotency_remember(struct call *call, const char *id);
+/* The run came to nothing, so that trying again is a new one. */
+void idempotency_forget(struct api *api, const char *id);
 void idempotency_tick(struct api *api);
 void idempotency_free(struct api *api);
 

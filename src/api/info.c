@@ -5,6 +5,7 @@
 #include "api/execution.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "service/metrics.h"
 
 /* docs/openapi.json, put into the executable by the assembler. */
@@ -27,30 +28,29 @@ void handle_root(struct call *call)
     json_decref(json);
 }
 
-/* Some versions are found by running the language, so a thread asks. */
+/* The engine may run a language to find its version, and the warden may be busy, so a thread asks. */
 struct asking {
     struct work_item item;
-    struct call *call;
+    struct call *call; /* NULL: its client has left */
     cordon_engine *engine;
+    int (*ask)(cordon_engine *engine, char **json, cordon_error *err);
+    void (*tell)(struct call *call, const struct asking *asking);
     char *json;
     cordon_error err;
 };
 
-static void ask_languages(struct work_item *item)
+static void ask(struct work_item *item)
 {
     struct asking *asking = (struct asking *)item;
-    cordon_languages(asking->engine, &asking->json, &asking->err);
+    asking->ask(asking->engine, &asking->json, &asking->err);
 }
 
-static void tell_languages(struct work_item *item)
+static void tell(struct work_item *item)
 {
     struct asking *asking = (struct asking *)item;
     if (asking->call) {
         http_wait(asking->call->http, NULL, NULL);
-        if (asking->json)
-            answer_text(asking->call, 200, asking->json);
-        else
-            problem_from(asking->call->http, &asking->err);
+        asking->tell(asking->call, asking);
     }
     cordon_free(asking->json);
     free(asking);
@@ -62,7 +62,8 @@ static void on_left(void *context)
     asking->call = NULL;
 }
 
-void handle_languages(struct call *call)
+static void ask_engine(struct call *call, int (*how)(cordon_engine *engine, char **json, cordon_error *err),
+                       void (*then)(struct call *call, const struct asking *asking))
 {
     struct asking *asking = calloc(1, sizeof *asking);
     if (!asking) {
@@ -70,10 +71,23 @@ void handle_languages(struct call *call)
         return;
     }
     *asking = (struct asking){
-        .item = {.run = ask_languages, .done = tell_languages}, .call = call, .engine = call->api->engine};
-    asking->err.code = CORDON_EGONE;
+        .item = {.run = ask, .done = tell}, .call = call, .engine = call->api->engine, .ask = how, .tell = then};
+    error_set(&asking->err, CORDON_EGONE, "daemon", "the daemon is about to stop");
     http_wait(call->http, on_left, asking);
     work_submit(call->api->work, &asking->item);
+}
+
+static void tell_languages(struct call *call, const struct asking *asking)
+{
+    if (asking->json)
+        answer_text(call, 200, asking->json);
+    else
+        problem_from(call->http, &asking->err);
+}
+
+void handle_languages(struct call *call)
+{
+    ask_engine(call, cordon_languages, tell_languages);
 }
 
 void handle_environments(struct call *call)
@@ -137,12 +151,11 @@ void handle_readyz(struct call *call)
         answer_text(call, 200, "{\"status\":\"ready\"}");
 }
 
-void handle_metrics(struct call *call)
+static void tell_metrics(struct call *call, const struct asking *asking)
 {
     struct api *api = call->api;
     auto_buf struct buf text = {0};
-    char *pools_text = NULL;
-    json_t *pools = cordon_pools(api->engine, &pools_text, NULL) == 0 ? json_loads(pools_text, 0, NULL) : NULL;
+    json_t *pools = asking->json ? json_loads(asking->json, 0, NULL) : NULL;
     struct metrics_now now = {.running = admission_running(api->admission),
                               .queued = admission_queued(api->admission),
                               .connections = http_server_connections(api->server),
@@ -151,5 +164,9 @@ void handle_metrics(struct call *call)
     metrics_text(&now, &text);
     http_answer(call->http, 200, "text/plain; version=0.0.4; charset=utf-8", buf_text(&text), text.length);
     json_decref(pools);
-    cordon_free(pools_text);
+}
+
+void handle_metrics(struct call *call)
+{
+    ask_engine(call, cordon_pools, tell_metrics);
 }

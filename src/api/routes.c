@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -63,31 +64,6 @@ void api_time_text(char text[32])
     snprintf(text + used, 32 - used, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-/* The id of a path that has one, checked. */
-static bool take_id(const char **path, char id[ID_BYTES + 1])
-{
-    size_t length = strspn(*path, "0123456789abcdef");
-    if (length != ID_BYTES)
-        return false;
-    memcpy(id, *path, length);
-    id[length] = '\0';
-    *path += length;
-    return true;
-}
-
-static bool matches(const char *pattern, const char *path, char id[ID_BYTES + 1])
-{
-    while (*pattern) {
-        if (strncmp(pattern, "{id}", 4) == 0) {
-            if (!take_id(&path, id))
-                return false;
-            pattern += 4;
-        } else if (*pattern++ != *path++)
-            return false;
-    }
-    return !*path;
-}
-
 /* HEAD is served as GET is: libmicrohttpd leaves the body out. */
 static const char *method_of(const struct http_call *http)
 {
@@ -99,14 +75,15 @@ static bool find_route(struct call *call)
     const char *path = http_path(call->http), *method = method_of(call->http);
     char allowed[64] = "";
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-        if (!matches(routes[i].path, path, call->id))
+        if (!match_path(routes[i].path, path, call->id))
             continue;
         if (strcmp(routes[i].method, method) == 0) {
             call->route = &routes[i];
             return true;
         }
         size_t used = strlen(allowed);
-        snprintf(allowed + used, sizeof allowed - used, "%s%s", used ? ", " : "", routes[i].method);
+        snprintf(allowed + used, sizeof allowed - used, "%s%s%s", used ? ", " : "", routes[i].method,
+                 strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
     }
     if (*allowed) {
         http_add_header(call->http, "Allow", allowed);
@@ -114,6 +91,16 @@ static bool find_route(struct call *call)
     } else
         problem_answer(call->http, 404, "not_found",
                        "there is nothing at this path; /openapi.json lists what there is");
+    return false;
+}
+
+/* The type is not looked at: what a body has to be is known, and pages that may not call are told by their Origin. */
+static bool check_encoding(struct call *call)
+{
+    const char *encoding = http_header(call->http, "Content-Encoding");
+    if (!encoding || !*encoding || strcasecmp(encoding, "identity") == 0)
+        return true;
+    problem_answer(call->http, 415, "unsupported_encoding", "a body has to come as it is, without a Content-Encoding");
     return false;
 }
 
@@ -129,7 +116,7 @@ void api_accept(void *context, struct http_call *http)
     http_set_data(http, call);
     api_random_id(call->request_id, 16);
     http_add_header(http, "X-Request-Id", call->request_id);
-    if (!guard_origin(call) || !find_route(call))
+    if (!guard_origin(call) || !find_route(call) || !check_encoding(call))
         return;
     if (call->api->draining && !call->route->while_draining) {
         http_add_header(http, "Retry-After", "5");
@@ -177,8 +164,7 @@ void answer_json(struct call *call, int status, const json_t *value)
         problem_answer(call->http, 503, "out_of_memory", "out of memory");
 }
 
-bool call_wants(const struct call *call, const char *type)
+size_t call_prefers(const struct call *call, const char *const *types, size_t count)
 {
-    const char *accept = http_header(call->http, "Accept");
-    return accept && strstr(accept, type);
+    return match_accept(http_header(call->http, "Accept"), types, count);
 }

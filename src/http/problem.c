@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "output/utf8.h"
 
 static const char *title_of(int status)
 {
@@ -41,10 +42,18 @@ static void answer(struct http_call *call, int status, json_t *problem)
     http_answer(call, status, "application/problem+json", text ? text : "{}", text ? strlen(text) : 2);
 }
 
+/* A word of the client's that is quoted need not be UTF-8, nor end with a whole character. */
+static json_t *text_json(const char *text)
+{
+    size_t length;
+    auto_free char *repaired = utf8_repair(text, strlen(text), &length);
+    return repaired ? json_stringn(repaired, length) : json_null();
+}
+
 static json_t *problem_new(int status, const char *code, const char *detail)
 {
-    return json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title", title_of(status), "status", status,
-                     "code", code, "detail", detail);
+    return json_pack("{s:s, s:s, s:i, s:s, s:o}", "type", "about:blank", "title", title_of(status), "status", status,
+                     "code", code, "detail", text_json(detail));
 }
 
 void problem_answer(struct http_call *call, int status, const char *code, const char *format, ...)
@@ -61,13 +70,13 @@ void problem_error(struct http_call *call, int status, const char *code, const c
 {
     json_t *problem = problem_new(status, code, err->text);
     if (*err->field)
-        json_object_set_new(problem, "field", json_string(err->field));
+        json_object_set_new(problem, "field", text_json(err->field));
     if (*err->step)
-        json_object_set_new(problem, "step", json_string(err->step));
+        json_object_set_new(problem, "step", text_json(err->step));
     if (err->sys_errno)
         json_object_set_new(problem, "errno", json_integer(err->sys_errno));
     if (*err->hint)
-        json_object_set_new(problem, "hint", json_string(err->hint));
+        json_object_set_new(problem, "hint", text_json(err->hint));
     answer(call, status, problem);
 }
 

@@ -22,6 +22,7 @@ struct http_options {
     char *tls_cert, *tls_key; /* PEM texts, or NULL */
     size_t body_max;
     unsigned connections;
+    uint64_t request_us; /* a client that takes longer to send a request is not one */
     /* The body has not come yet. It may answer, and the body is then not read. */
     void (*accept)(void *context, struct http_call *call);
     void (*handle)(void *context, struct http_call *call);
@@ -32,13 +33,13 @@ struct http_options {
 
 int http_server_open(struct loop *loop, const struct http_options *options, struct http_server **server,
                      cordon_error *err);
-/* No new connections; those there are go on. */
-void http_server_quiesce(struct http_server *server);
 /* Ends every call. */
 void http_server_close(struct http_server *server);
 /* Where it listens, for people: "http://127.0.0.1:7700". */
 const char *http_server_address(const struct http_server *server);
 unsigned http_server_connections(const struct http_server *server);
+/* Whose request is whole, and whose answer is not out yet. */
+unsigned http_server_calls(const struct http_server *server);
 bool http_server_is_local(const struct http_server *server); /* loopback or a Unix socket */
 
 /* What was asked. Borrowed for the call's life; NULL when absent. */
@@ -60,13 +61,13 @@ void http_wait(struct http_call *call, void (*left)(void *context), void *contex
 
 /* Before the answer. Copied. */
 void http_add_header(struct http_call *call, const char *name, const char *value);
-/* The body is copied. */
+/* The body is copied. `type` may be NULL where there is none. */
 void http_answer(struct http_call *call, int status, const char *type, const void *body, size_t length);
 
 /* An answer in parts. `left` as above. */
 void http_stream(struct http_call *call, int status, const char *type, void (*left)(void *context), void *context);
-/* Never blocks. A reader that falls more than `HTTP_STREAM_MAX` behind is dropped: then its `left` has been called, and
- * this is false. */
+/* Never blocks. A reader that is more than `HTTP_STREAM_MAX` behind is dropped, earlier when all readers together are
+ * far behind: then its `left` has been called, and this is false. */
 bool http_stream_write(struct http_call *call, const void *bytes, size_t length);
 void http_stream_end(struct http_call *call);
 

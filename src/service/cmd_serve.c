@@ -92,8 +92,9 @@ static const struct usage usage = {
                "  curl -s localhost:7700/v1/execute -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}'\n",
 };
 
-static int settle(const struct flags *flags, struct config *config, cordon_error *err)
+static int settle(const void *context, struct config *config, cordon_error *err)
 {
+    const struct flags *flags = context;
     int code = config_load(flags->config, config, err);
     for (size_t i = 0; i < flags->set_count && code == 0; i++)
         code = config_set(config, flags->set[i].name, flags->set[i].value, err);
@@ -118,7 +119,7 @@ int cmd_serve(int argc, char **argv)
     else if (flags.check)
         printf("the configuration is good: would serve at %s, data in %s\n", config.listen, config.data_dir);
     else
-        exit_code = serve(&config, flags.config);
+        exit_code = serve(&config, settle, &flags);
     config_free(&config);
     return exit_code;
 }

@@ -27,7 +27,8 @@ struct config {
     uint64_t processes;    /* of all cells together; 0: no bound */
     size_t body_bytes;     /* of a request */
     unsigned connections;
-    uint64_t drain_ms; /* for runs under way at the end */
+    uint64_t request_ms; /* for sending a request */
+    uint64_t drain_ms;   /* for runs under way at the end */
     uint64_t warm_bytes;
     char **warm;            /* languages made ready at start; NULL-terminated */
     struct limits ceilings; /* the most that any request may ask for; 0: none */

@@ -79,7 +79,8 @@ static const struct setting rows[] = {
     TEXT(tls_cert, NULL, NULL, true, "The certificate chain, a PEM file."),
     TEXT(tls_key, NULL, NULL, true, "Its private key, a PEM file."),
     ROW(SETTING_FLAG, behind_proxy, 0, 0, "false",
-        "A proxy before it does TLS, so an address that others reach may go without."),
+        "A proxy before it does TLS, so an address that others reach may go without. Keys are then needed on every "
+        "address."),
     ROW(SETTING_FLAG, require_keys, 0, 0, "false", "Ask for a key on loopback and on a Unix socket too."),
     LIST(hosts, is_host, "Further names by which it may be called (Host); a request for any other name gets 421."),
     LIST(origins, is_origin, "Pages that may call it (Origin); a request from any other page gets 403."),
@@ -96,6 +97,7 @@ static const struct setting rows[] = {
     ROW(SETTING_COUNT64, processes, 0, 1 << 22, "0", "Of all running cells together; 0: no bound."),
     ROW(SETTING_BYTES, body_bytes, KIB, 2 * REQUEST_BYTES_MAX, "16m", "The largest request body; more gets 413."),
     ROW(SETTING_COUNT, connections, 1, 100000, "1024", "The most connections at a time."),
+    ROW(SETTING_MS, request_ms, 100, HOUR, "30s", "How long a client may take to send a request before it is cut off."),
     ROW(SETTING_MS, drain_ms, 0, HOUR, "10s", "How long runs under way may take at the end before they are cancelled."),
     ROW(SETTING_BYTES, warm_bytes, 0, 16 * TIB, "0", "The most memory that waiting cells may hold; 0: 1 GiB."),
     LIST(warm, NULL, "Languages whose cells are made ready at start; others become ready when they are used."),

@@ -32,9 +32,11 @@
 
 struct daemon {
     struct api api;
-    const char *config_path;
+    serve_settle *settle;
+    const void *settle_context;
     struct loop_watch signals;
     struct loop_timer deadline; /* of the draining */
+    bool late;                  /* that is over: whoever does not read his answer has had his time */
     char *tls_cert, *tls_key, *secrets;
     struct redact_secret *secret_list;
     int exit_code;
@@ -146,6 +148,24 @@ static int open_admission(struct api *api, cordon_error *err)
     return api->admission ? work_open(api->loop, places + 4, &api->work, err) : error_nomem(err);
 }
 
+/* The address may be one that was handed over, of which the settings know nothing. */
+static int check_reach(const struct api *api, cordon_error *err)
+{
+    const struct config *config = api->config;
+    const char *address = http_server_address(api->server);
+    bool local = http_server_is_local(api->server);
+    if (!local && !config->tls_cert && !config->behind_proxy) {
+        error_set(err, CORDON_EINVAL, "listen", "%s can be reached from elsewhere, and there is no TLS", address);
+        return error_hint(err, "set tls_cert and tls_key, or behind_proxy when a proxy does it");
+    }
+    if ((!local || config->behind_proxy) && !keys_exist(api->store)) {
+        error_set(err, CORDON_EINVAL, "listen", "%s can be reached from elsewhere%s, and there are no keys", address,
+                  local ? " through a proxy" : "");
+        return error_hint(err, "make one with `cordon key new`, or listen at 127.0.0.1");
+    }
+    return 0;
+}
+
 static int open_server(struct daemon *daemon, cordon_error *err)
 {
     struct api *api = &daemon->api;
@@ -161,18 +181,30 @@ static int open_server(struct daemon *daemon, cordon_error *err)
                                    .tls_key = daemon->tls_key,
                                    .body_max = config->body_bytes,
                                    .connections = config->connections,
+                                   .request_us = config->request_ms * 1000,
                                    .accept = api_accept,
                                    .handle = api_handle,
                                    .done = api_done,
                                    .context = api};
     if (code == 0)
         code = http_server_open(api->loop, &options, &api->server, err);
-    if (code == 0 && !http_server_is_local(api->server) && !keys_exist(api->store)) {
-        error_set(err, CORDON_EINVAL, "listen", "%s can be reached from elsewhere, and there are no keys",
-                  http_server_address(api->server));
-        return error_hint(err, "make one with `cordon key new`, or listen at 127.0.0.1");
-    }
-    return code;
+    return code == 0 ? check_reach(api, err) : code;
+}
+
+/* It stays the run of the key that asked for it. */
+static void settle_run(struct api *api, const char *id, const cordon_error *why)
+{
+    auto_free char *known = NULL, *text = NULL;
+    cordon_error err;
+    store_result(api->store, id, NULL, &known, NULL);
+    json_t *accepted = known ? json_loads(known, 0, NULL) : NULL;
+    const char *created_at = json_string_value(json_object_get(accepted, "created_at"));
+    text = result_of_failure(id, created_at ? created_at : "", json_string_value(json_object_get(accepted, "language")),
+                             why);
+    struct store_run run = {id, NULL, NULL, text ? text : "{}"};
+    if (store_finish(api->store, &run, &err) < 0)
+        log_error("store", &err);
+    json_decref(accepted);
 }
 
 /* Runs that a daemon had accepted when it died. */
@@ -180,19 +212,11 @@ static void settle_unfinished(struct api *api)
 {
     char **ids = NULL;
     cordon_error err, why;
-    char now[32];
-    api_time_text(now);
     error_set(&why, CORDON_EGONE, "daemon", "the daemon ended while the run was waiting or under way");
     if (store_unfinished(api->store, &ids, &err) < 0)
         return;
     for (char **id = ids; id && *id; id++) {
-        auto_free char *request = NULL, *text = NULL;
-        store_request(api->store, *id, NULL, &request, NULL);
-        json_t *asked = request ? json_loads(request, 0, NULL) : NULL;
-        text = result_of_failure(*id, now, json_string_value(json_object_get(asked, "language")), &why);
-        struct store_run run = {*id, "", request ? request : "{}", text ? text : "{}"};
-        store_finish(api->store, &run, NULL);
-        json_decref(asked);
+        settle_run(api, *id, &why);
         free(*id);
     }
     free(ids);
@@ -200,12 +224,19 @@ static void settle_unfinished(struct api *api)
 
 /* Signals */
 
-static void finish_draining(void *context)
+/* Everything has ended, and everybody who waits has been told. */
+static void finish_draining(const struct daemon *daemon)
+{
+    const struct api *api = &daemon->api;
+    if (admission_running(api->admission) == 0 && (daemon->late || http_server_calls(api->server) == 0))
+        loop_stop(api->loop);
+}
+
+static void give_up(void *context)
 {
     struct daemon *daemon = context;
-    struct api *api = &daemon->api;
-    if (!api->live_count || admission_running(api->admission) == 0)
-        loop_stop(api->loop);
+    daemon->late = true;
+    finish_draining(daemon);
 }
 
 static void cancel_rest(void *context)
@@ -214,6 +245,8 @@ static void cancel_rest(void *context)
     log_event(LOG_LEVEL_WARN, "drain_deadline",
               json_pack("{s:i}", "cancelled", (int)admission_running(daemon->api.admission)));
     executions_stop(&daemon->api, true);
+    daemon->deadline.expired = give_up;
+    loop_set_timer(daemon->api.loop, &daemon->deadline, clock_us() + SECOND_US);
 }
 
 static void drain(struct daemon *daemon)
@@ -233,7 +266,7 @@ static void drain(struct daemon *daemon)
     executions_stop(api, false);
     daemon->deadline = (struct loop_timer){.expired = cancel_rest, .context = daemon};
     loop_set_timer(api->loop, &daemon->deadline, clock_us() + api->config->drain_ms * 1000);
-    finish_draining(daemon);
+    loop_set_timer(api->loop, &api->second, clock_us());
 }
 
 /* What can change while it runs. */
@@ -244,9 +277,7 @@ static void reload(struct daemon *daemon)
     struct redact_rules *rules = NULL;
     enum log_level level;
     cordon_error err;
-    int code = config_load(daemon->config_path, &fresh, &err);
-    if (code == 0)
-        code = config_check(&fresh, &err);
+    int code = daemon->settle(daemon->settle_context, &fresh, &err);
     if (code == 0) {
         struct config kept = *config;
         config->redaction_files = fresh.redaction_files;
@@ -387,12 +418,12 @@ static void close_all(struct daemon *daemon)
     free(daemon->tls_key);
 }
 
-int serve(struct config *config, const char *config_path)
+int serve(struct config *config, serve_settle *settle, const void *context)
 {
     static struct daemon daemon; /* large */
     cordon_error err = {0};
     enum log_level level;
-    daemon = (struct daemon){.api = {.config = config}, .config_path = config_path, .signals.fd = -1};
+    daemon = (struct daemon){.api = {.config = config}, .settle = settle, .settle_context = context, .signals.fd = -1};
     if (log_level_from_name(config->log, &level) == 0)
         log_set_level(level);
     if (open_all(&daemon, &err) < 0) {

@@ -4,7 +4,10 @@
 
 #include "service/config.h"
 
-/* The exit code. `config_path` is read again on SIGHUP. */
-int serve(struct config *config, const char *config_path);
+/* Fills in every setting, from wherever it comes, and checks them. */
+typedef int serve_settle(const void *context, struct config *config, cordon_error *err);
+
+/* The exit code. `settle` made the config, and is asked again on SIGHUP. */
+int serve(struct config *config, serve_settle *settle, const void *context);
 
 #endif

@@ -1,0 +1,109 @@
+/* Owns the list of connections, and decides which of them have to go. libmicrohttpd owns their descriptors: here they
+ * are only shut down, and it finds them closed. */
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "http/internal.h"
+
+#define SECOND_US UINT64_C(1000000)
+#define IDLE_US   (65 * SECOND_US) /* libmicrohttpd's own time comes first; a byte now and then starts that anew */
+#define SWEEP_US  SECOND_US
+/* When connections run short: so long may one be idle, or take for its request. */
+#define SHORT_IDLE_US    SECOND_US
+#define SHORT_REQUEST_US (5 * SECOND_US)
+
+static struct connection *connection_new(struct http_server *server, struct MHD_Connection *from)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(from, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *on = info ? calloc(1, sizeof *on) : NULL;
+    if (!on)
+        return NULL;
+    *on = (struct connection){.next = server->connections,
+                              .link = &server->connections,
+                              .server = server,
+                              .fd = info->connect_fd,
+                              .since_us = clock_us()};
+    if (on->next)
+        on->next->link = &on->next;
+    server->connections = on;
+    server->count++;
+    return on;
+}
+
+static void connection_free(struct connection *on)
+{
+    *on->link = on->next;
+    if (on->next)
+        on->next->link = on->link;
+    on->server->count--;
+    free(on);
+}
+
+void connections_notify(void *context, struct MHD_Connection *connection, void **slot,
+                        enum MHD_ConnectionNotificationCode what)
+{
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        *slot = connection_new(context, connection);
+    else if (*slot) {
+        connection_free(*slot);
+        *slot = NULL;
+    }
+}
+
+struct connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+void *connections_begin(void *context, const char *uri, struct MHD_Connection *connection)
+{
+    struct connection *on = connection_of(connection);
+    (void)context;
+    (void)uri;
+    if (on) {
+        on->since_us = clock_us();
+        on->requesting = true;
+    }
+    return NULL;
+}
+
+static bool is_slow(const struct connection *on, uint64_t now, uint64_t request_us, uint64_t idle_us)
+{
+    if (on->call && !on->reading)
+        return false;
+    return now - on->since_us > (on->requesting ? request_us : idle_us);
+}
+
+static unsigned drop(struct http_server *server, uint64_t now, uint64_t request_us, uint64_t idle_us, unsigned most)
+{
+    unsigned dropped = 0;
+    for (const struct connection *on = server->connections; on && dropped < most; on = on->next)
+        if (is_slow(on, now, request_us, idle_us)) {
+            shutdown(on->fd, SHUT_RDWR);
+            dropped++;
+        }
+    return dropped;
+}
+
+/* The longest idle go first, as far as ten times the bound tells them apart. */
+static void make_room(struct http_server *server, uint64_t now)
+{
+    unsigned most = server->options.connections, keep = most - most / 4;
+    if (server->count <= most - most / 10)
+        return;
+    unsigned excess = server->count - keep;
+    unsigned dropped = drop(server, now, server->options.request_us, 10 * SHORT_IDLE_US, excess);
+    drop(server, now, SHORT_REQUEST_US, SHORT_IDLE_US, excess - dropped);
+}
+
+void connections_sweep(void *context)
+{
+    struct http_server *server = context;
+    uint64_t now = clock_us();
+    drop(server, now, server->options.request_us, IDLE_US, server->count);
+    make_room(server, now);
+    bool crowded = server->count > server->options.connections / 2;
+    loop_set_timer(server->loop, &server->sweep, now + (crowded ? SWEEP_US / 10 : SWEEP_US));
+}

@@ -1,0 +1,53 @@
+/* What server.c, connections.c and call.c know of each other. */
+#ifndef HTTP_INTERNAL_H
+#define HTTP_INTERNAL_H
+
+#include <microhttpd.h>
+
+#include "base/buf.h"
+#include "http/address.h"
+#include "http/server.h"
+
+struct connection {
+    struct connection *next, **link;
+    struct http_server *server;
+    struct http_call *call; /* under way */
+    int fd;                 /* libmicrohttpd's; borrowed */
+    uint64_t since_us;      /* when it was made, its request began, or its last call ended */
+    bool requesting;        /* a request line has come */
+    bool reading;           /* headers are there, the body is not */
+};
+
+struct http_server {
+    struct loop *loop;
+    struct http_options options;
+    struct MHD_Daemon *daemon;
+    struct address address;
+    char text[300];
+    struct loop_watch watch;
+    struct loop_timer sweep;
+    struct connection *connections;
+    unsigned count;
+    size_t body_bytes;   /* of all bodies that are being read or are held */
+    size_t stream_bytes; /* of all streams, not sent yet */
+};
+
+/* connections.c */
+void connections_notify(void *context, struct MHD_Connection *connection, void **slot,
+                        enum MHD_ConnectionNotificationCode what);
+/* The request line is there. Always NULL: there is no call yet. */
+void *connections_begin(void *context, const char *uri, struct MHD_Connection *connection);
+struct connection *connection_of(struct MHD_Connection *connection);
+/* Ends clients that take too long, and, when connections run short, those that do nothing. */
+void connections_sweep(void *context);
+
+/* call.c: what libmicrohttpd calls */
+enum MHD_Result call_access(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                            const char *version, const char *upload, size_t *upload_size, void **slot);
+void call_completed(void *context, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode how);
+/* Its client is told nothing more. */
+void call_abort(struct http_call *call);
+/* Its request is whole, and its answer is not out. */
+bool call_is_open(const struct http_call *call);
+
+#endif
