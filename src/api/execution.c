@@ -306,6 +306,11 @@ char *execution_text(const struct execution *execution)
         if (json_is_object(value) && json_is_true(json_object_get(value, "secret")))
             json_object_set_new(value, "value", json_null());
     }
+    /* Whoever runs it again elsewhere should see the same. */
+    enum sanitize usual = execution->api->sanitize;
+    if (!json_object_get(copy, "sanitize"))
+        json_object_set_new(copy, "sanitize",
+                            usual == SANITIZE_ALL ? json_string("all") : json_boolean(usual == SANITIZE_SECRETS));
     char *text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(copy);
     return text;

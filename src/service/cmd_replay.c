@@ -13,6 +13,7 @@
 #include "service/commands.h"
 #include "service/compare.h"
 #include "service/data_dir.h"
+#include "service/sanitizer.h"
 
 enum { EXIT_DIFFERS = 1 };
 #define SHOWN_MAX 60
@@ -97,7 +98,6 @@ static int make_request(struct store *store, const char *id, const struct flags 
     auto_json json_t *object = json_loads(text, JSON_ALLOW_NUL, NULL);
     if (!json_is_object(object))
         return error_set(err, CORDON_ESYSTEM, "replay", "the kept request of run %s is no JSON object", id);
-    json_object_del(object, "sanitize");
     code = put_secrets_back(object, flags->secrets, err);
     if (code < 0)
         return code;
@@ -109,15 +109,23 @@ static int run_again(const cordon_request *request, json_t **after, cordon_error
 {
     cordon_engine *engine = NULL;
     cordon_result *result = NULL;
-    int code = cordon_engine_open(NULL, &engine, err);
+    cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
+    struct sanitizer sanitizer;
+    int code = sanitizer_open(&sanitizer, request, SANITIZE_NONE, err);
+    options.filter = sanitizer_filter(&sanitizer);
     if (code == 0)
-        code = cordon_execute(engine, request, NULL, &result, err);
+        code = cordon_engine_open(NULL, &engine, err);
+    if (code == 0)
+        code = cordon_execute(engine, request, &options, &result, err);
+    if (code == 0)
+        sanitizer_tell(&sanitizer, result);
     const char *text = code == 0 ? cordon_result_json(result) : NULL;
     *after = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
     if (code == 0 && !*after)
         code = error_nomem(err);
     cordon_result_free(result);
     cordon_engine_close(engine);
+    sanitizer_close(&sanitizer);
     return code;
 }
 

@@ -12,14 +12,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"run", cmd_run},
-    {"serve", cmd_serve},
-    {"explain", cmd_explain},
-    {"test", cmd_test},
-    {"batch", cmd_batch},
-    {"history", cmd_history},
-    {"replay", cmd_replay},
-    {"verify-ledger", cmd_verify_ledger},
+    {"run", cmd_run},     {"serve", cmd_serve},     {"explain", cmd_explain}, {"test", cmd_test},
+    {"batch", cmd_batch}, {"history", cmd_history}, {"replay", cmd_replay},   {"verify-ledger", cmd_verify_ledger},
     {"key", cmd_key},
 };
 

@@ -6,15 +6,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/run_hooks.h"
-#include "output/redact.h"
 #include "plan/request_write.h"
+#include "service/sanitizer.h"
 #include "store/store.h"
 
-static struct {
-    struct redact_rules *rules;
-    struct redactor *redactor;
-    cordon_filter filter;
-} state;
+static struct sanitizer sanitizer;
 
 bool run_needs_service(int argc, char **argv)
 {
@@ -31,13 +27,8 @@ static const char *data_dir_of(const struct run_flags *flags)
 
 int run_hook_begin(const struct run_flags *flags, cordon_run_options *options, cordon_error *err)
 {
-    int code = redact_rules_open(NULL, &state.rules, err);
-    if (code == 0)
-        code = redactor_open(state.rules, flags->request, SANITIZE_NONE, &state.redactor, err);
-    if (code == 0 && state.redactor) {
-        state.filter = redactor_filter(state.redactor);
-        options->filter = &state.filter;
-    }
+    int code = sanitizer_open(&sanitizer, flags->request, SANITIZE_NONE, err);
+    options->filter = sanitizer_filter(&sanitizer);
     return code;
 }
 
@@ -65,13 +56,9 @@ static int record(const struct run_flags *flags, const char *data_dir, cordon_re
 
 int run_hook_end(const struct run_flags *flags, cordon_result *result, cordon_error *err)
 {
-    const struct redaction *rows = NULL;
-    size_t count = state.redactor ? redactor_counts(state.redactor, &rows) : 0;
-    for (size_t i = 0; i < count; i++)
-        cordon_result_add_redaction(result, rows[i].rule, rows[i].where, rows[i].count);
+    sanitizer_tell(&sanitizer, result);
     const char *data_dir = data_dir_of(flags);
     int code = data_dir ? record(flags, data_dir, result, err) : 0;
-    redactor_close(state.redactor);
-    redact_rules_close(state.rules);
+    sanitizer_close(&sanitizer);
     return code;
 }

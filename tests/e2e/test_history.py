@@ -164,7 +164,7 @@ def test_replay_uses_inputs_and_limits(data):
 
 
 def test_replay_needs_the_secret(data):
-    run_id = record(data, "python", "print('hush')", request=OPTIONAL | {
+    run_id = record(data, "python", "print('[REDACTED_SECRET]')", request=OPTIONAL | {
         "code": "import os; print(os.environ['TOKEN'])", "env": {"TOKEN": {"value": None, "secret": True}}})
     done = cordon("replay", "--data-dir", data, run_id)
     assert done.code == 2 and "--env-secret TOKEN=VALUE" in done.errors, done
