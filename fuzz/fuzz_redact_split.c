@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (!redactor)
         return 0;
     auto_buf struct buf whole = {0}, pieces = {0};
-    redactor_text(redactor, "value", bytes + 4, length - 4, collect, &whole);
+    redactor_text(redactor, "file", bytes + 4, length - 4, collect, &whole);
     uint64_t once = counted(redactor);
     feed_pieces(redactor, bytes + 1, bytes + 4, length - 4, &pieces);
     if (whole.failed || pieces.failed)

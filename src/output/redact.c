@@ -2,12 +2,14 @@
  * runs requests for others; the rest of src/output knows nothing of it. */
 #include "output/redact.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "output/redact_stream.h"
+#include "output/utf8.h"
 #include "plan/word.h"
 
 enum { WHERE_STDOUT, WHERE_STDERR, WHERE_VALUE, WHERE_FILE, WHERES };
@@ -174,13 +176,48 @@ void redactor_end(struct redactor *redactor, int stream, cordon_emit emit, void 
     redact_stream_end(redactor->places[stream == 2 ? STREAM_STDERR : STREAM_STDOUT].stream, emit, sink);
 }
 
+static void append(void *sink, const void *bytes, size_t length)
+{
+    buf_append(sink, bytes, length);
+}
+
+static bool is_json(const char *bytes, size_t length)
+{
+    json_t *parsed = length ? json_loadb(bytes, length, JSON_DECODE_ANY, NULL) : NULL;
+    json_decref(parsed);
+    return parsed;
+}
+
+static char *json_text(const struct buf *clean)
+{
+    size_t length;
+    auto_free char *text = utf8_repair(buf_text(clean), clean->length, &length);
+    json_t *string = text ? json_stringn(text, length) : NULL;
+    char *dumped = json_dumps(string, JSON_ENCODE_ANY);
+    json_decref(string);
+    return dumped;
+}
+
+/* A value is JSON, and a match may take a quote or a bracket of it along: what then is no JSON any more is told as a
+ * string, so that the reader learns what is left of it. */
 void redactor_text(struct redactor *redactor, const char *where, const void *bytes, size_t length, cordon_emit emit,
                    void *sink)
 {
     struct place *place = &redactor->places[STREAM_TEXT];
     place->where = strcmp(where, "value") == 0 ? WHERE_VALUE : WHERE_FILE;
-    redact_stream_feed(place->stream, bytes, length, emit, sink);
-    redact_stream_end(place->stream, emit, sink);
+    if (place->where == WHERE_FILE) {
+        redact_stream_feed(place->stream, bytes, length, emit, sink);
+        redact_stream_end(place->stream, emit, sink);
+        return;
+    }
+    auto_buf struct buf clean = {0};
+    redact_stream_feed(place->stream, bytes, length, append, &clean);
+    redact_stream_end(place->stream, append, &clean);
+    auto_free char *text = is_json(bytes, length) && !is_json(clean.data, clean.length) ? json_text(&clean) : NULL;
+    if (text)
+        emit(sink, text, strlen(text));
+    else if (clean.length && !clean.failed)
+        emit(sink, clean.data, clean.length);
 }
 
 static void filter_output(void *context, int stream, const void *bytes, size_t length, cordon_emit emit, void *sink)

@@ -251,6 +251,28 @@ static void test_redact__counts(void **state)
     redactor_close(redactor);
 }
 
+static void test_redact__a_value_stays_json(void **state)
+{
+    (void)state;
+    static const struct sample values[] = {
+        {"value", "{\"key\": \"AKIAIOSFODNN7EXAMPLE\"}", "{\"key\": \"[REDACTED_AWS_KEY]\"}"},
+        {"value", "{\"Authorization\": \"Basic dXNlcjpwYXNz\"}", "\"{\\\"[REDACTED_AUTHORIZATION]\\\"}\""},
+        {"value", "[\"-----BEGIN PRIVATE KEY-----\\n\", 2]", "\"[\\\"[REDACTED_PRIVATE_KEY]\""},
+        {"value", "hunter22", "[REDACTED_SECRET]"},
+        {"value", "12345678", "\"[REDACTED_SECRET]\""},
+        {"file", "12345678", "[REDACTED_SECRET]"},
+        {"value", "", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        const char *secret = values[i].text[0] == '1' ? "12345678" : "hunter22";
+        struct redactor *redactor = open_for(rules, NULL, secret, SANITIZE_SECRETS);
+        auto_buf struct buf out = {0};
+        redactor_text(redactor, values[i].rule, values[i].text, strlen(values[i].text), collect, &out);
+        assert_bytes(&out, values[i].expected, strlen(values[i].expected));
+        redactor_close(redactor);
+    }
+}
+
 static void test_redact__choice(void **state)
 {
     (void)state;
@@ -290,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_redact__block_without_end_is_bounded),
         cmocka_unit_test(test_redact__any_bytes_pass),
         cmocka_unit_test(test_redact__counts),
+        cmocka_unit_test(test_redact__a_value_stays_json),
         cmocka_unit_test(test_redact__choice),
     };
     return cmocka_run_group_tests(tests, open_rules, close_rules);
