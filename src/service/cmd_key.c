@@ -42,7 +42,7 @@ static int copy_word(char *to, size_t size, const char *value, cordon_error *err
                          size - 1);
     if (strpbrk(value, "\n\r\t\033"))
         return error_set(err, CORDON_EINVAL, "usage", "it holds a control character; expected one line of text");
-    strcpy(to, value);
+    memcpy(to, value, strlen(value) + 1);
     return 0;
 }
 
@@ -119,7 +119,7 @@ static int set_cpu(void *context, const struct option_row *row, const char *valu
 
 static int set_expires(void *context, const struct option_row *row, const char *value, cordon_error *err)
 {
-    uint64_t seconds;
+    uint64_t seconds = 0;
     (void)row;
     int code = parse_seconds(value, &seconds, err);
     if (code == 0)
@@ -360,7 +360,7 @@ static int key_list(struct flags *flags, int argc, char **argv, int first, cordo
 {
     auto_store struct store *store = NULL;
     auto_free struct api_key *keys = NULL;
-    size_t count;
+    size_t count = 0;
     int code = options_no_words(argc, argv, first, err);
     if (code == 0)
         code = data_dir_open(flags->data_dir, &store, err);
@@ -421,6 +421,6 @@ int cmd_key(int argc, char **argv)
         if (!strcmp(argv[first], actions[i].name))
             return run_action(i, argc - first, argv + first);
     if (code == 0)
-        code = error_set(&err, CORDON_EINVAL, "usage", "'%.40s' is not known; expected new, ls or rm", argv[first]);
+        error_set(&err, CORDON_EINVAL, "usage", "'%.40s' is not known; expected new, ls or rm", argv[first]);
     return report_usage(&err, "key");
 }

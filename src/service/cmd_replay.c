@@ -175,7 +175,7 @@ static char *shown(const json_t *value, size_t offset)
         part = json_incref((json_t *)value);
     char *text = part ? json_dumps(part, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12)) : strdup("?");
     if (text && !json_is_string(value) && strlen(text) > SHOWN_MAX)
-        strcpy(text + SHOWN_MAX - 3, "...");
+        memcpy(text + SHOWN_MAX - 3, "...", 4);
     return text;
 }
 

@@ -24,17 +24,18 @@ static const char write_settings[] = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA jou
                                      "synchronous=NORMAL; PRAGMA foreign_keys=ON; PRAGMA secure_delete=ON; PRAGMA "
                                      "journal_size_limit=16777216;";
 
+#define REPAIR                                                                                                         \
+    "`cordon verify-ledger` tells what is left; put back a backup, or copy the directory aside and save what can be "  \
+    "read with `sqlite3 cordon.db .recover` or .dump: see Repair in docs/LEDGER.md"
+
 static const struct problem {
     int code;
     int sys_errno;
     const char *what, *hint;
 } problems[] = {
     {SQLITE_FULL, ENOSPC, "the disk is full", "make room: what was accepted is written then"},
-    {SQLITE_CORRUPT, 0, "the file is damaged",
-     "`cordon verify-ledger` tells what is left; copy the directory aside, then `sqlite3 cordon.db .recover`; see "
-     "docs/LEDGER.md"},
-    {SQLITE_NOTADB, 0, "the file is damaged: it is no SQLite database",
-     "put back a copy, or copy the directory aside and try `sqlite3 cordon.db .recover`; see docs/LEDGER.md"},
+    {SQLITE_CORRUPT, 0, "the file is damaged", REPAIR},
+    {SQLITE_NOTADB, 0, "the file is damaged: it is no SQLite database", REPAIR},
     {SQLITE_BUSY, EBUSY, "another process holds the file locked", "find it with `fuser`, and let it end"},
     {SQLITE_READONLY, EROFS, "the file cannot be written", "check the mode of the file and how it is mounted"},
     {SQLITE_PERM, EACCES, "the file may not be opened", "run as the owner of the data directory"},

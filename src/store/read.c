@@ -144,7 +144,7 @@ int read_record(struct store *store, const char *id, const char *key, struct rec
     else
         code = load_from_file(store, id, record, err);
     /* Another key's run is none at all. */
-    if (code == 0 && key && strcmp(record->key, key) != 0)
+    if (code == 0 && key && (!record->key || strcmp(record->key, key) != 0))
         code = no_such_run(id, err);
     return code;
 }

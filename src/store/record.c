@@ -185,7 +185,7 @@ static int make_common(struct record *record, const struct store_run *run, const
     record->key = strdup(run->key ? run->key : "");
     record->language = language ? strdup(language) : NULL;
     if (created && strlen(created) < RECORD_TIME)
-        strcpy(record->created_at, created);
+        memcpy(record->created_at, created, strlen(created) + 1);
     else
         record_time_now(record->created_at);
     if (!record->id || !record->key || (language && !record->language))

@@ -5,12 +5,14 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import sqlite3
 import subprocess
 
 import pytest
 
-from helpers import CORDON, FLAGS, as_result, cordon, need, result, skip, wait_for
+from helpers import CORDON, FLAGS, REPOSITORY, as_result, cordon, need, result, skip, wait_for
 
 FILL = pathlib.Path(CORDON).parent / "tests" / "unit" / "store_fill"
 
@@ -227,6 +229,27 @@ def test_killed_while_writing(data):
     fill(data, [made_up(7, id="after")])
     assert cordon("verify-ledger", "--data-dir", data).code == 0
     assert json.loads(history(data, "--json", "-n", "1").text)["items"][0]["id"] == "after"
+
+
+def test_repair(data):
+    """What docs/LEDGER.md says about saving what can be read of a damaged file."""
+    if not shutil.which("sqlite3"):
+        skip("the sqlite3 command is not installed", False)
+    fill(data, [made_up(n % 60, id=f"{n:032x}") for n in range(1, 201)])
+    commands = re.search(r"```sh\n(sqlite3 .*?)```", (REPOSITORY / "docs" / "LEDGER.md").read_text(), re.S)[1]
+    file = sqlite3.connect(data / "cordon.db")
+    page = file.execute("SELECT pageno FROM dbstat WHERE name = 'ledger' AND path = '/003/'").fetchone()[0]
+    file.close()
+    with open(data / "cordon.db", "r+b") as raw:
+        raw.seek((page - 1) * 4096)
+        raw.write(b"\x5a" * 4096)
+    done = cordon("verify-ledger", "--data-dir", data)
+    assert done.code == 1 and "the file is damaged after row" in done.errors, done
+    assert subprocess.run(["sh", "-c", commands], cwd=data, capture_output=True, check=False).returncode == 0
+    done = cordon("verify-ledger", "--data-dir", data)
+    assert done.code == 1 and re.search(r"row \d+ is missing: the next is row \d+", done.errors), done
+    assert len(json.loads(history(data, "--json", "-n", "500").text)["items"]) > 150
+    fill(data, [made_up(7, id="after")])
 
 
 def test_others_may_not_write(three):
