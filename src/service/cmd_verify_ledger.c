@@ -76,7 +76,7 @@ static int print_text(const struct store_verdict *verdict, double seconds)
 static int verify(const struct flags *flags)
 {
     cordon_error err = {0};
-    struct store_verdict verdict;
+    struct store_verdict verdict = {0};
     auto_free char *path = NULL;
     uint64_t begin = clock_us();
     int code = data_dir_find(flags->data_dir, &path, &err);

@@ -284,38 +284,42 @@ int store_cpu_ms(struct store *store, const char *key, uint64_t since_s, uint64_
     return 0;
 }
 
-static void free_list(char **list, size_t count)
+static void free_list(char **list)
 {
-    for (size_t i = 0; i < count; i++)
-        free(list[i]);
+    for (char **at = list; at && *at; at++)
+        free(*at);
     free(list);
+}
+
+/* Always NULL-terminated. Doubles at powers of two, so no capacity needs keeping. */
+static int append_id(char ***list, size_t count, const char *id)
+{
+    size_t needed = count + 2;
+    if ((needed & (needed - 1)) == 0 || !*list) {
+        char **more = realloc(*list, needed * 2 * sizeof *more);
+        if (!more)
+            return -1;
+        *list = more;
+    }
+    (*list)[count] = strdup(id);
+    (*list)[count + 1] = NULL;
+    return (*list)[count] ? 0 : -1;
 }
 
 int store_unfinished(struct store *store, char ***ids, cordon_error *err)
 {
     hold_lock(held, &store->read_lock);
     auto_statement sqlite3_stmt *find = db_statement(&store->reader, "SELECT id FROM accepted ORDER BY number");
-    size_t count = 0, room = 16;
-    char **list = calloc(room, sizeof *list);
-    int code = find ? SQLITE_ROW : SQLITE_ERROR;
-    while (list && code == SQLITE_ROW && (code = sqlite3_step(find)) == SQLITE_ROW) {
-        if (count + 1 == room) {
-            char **more = reallocarray(list, room *= 2, sizeof *list);
-            if (!more)
-                break;
-            list = more;
-        }
-        list[count] = strdup(db_text(find, 0));
-        if (!list[count++])
-            break;
-    }
-    if (code == SQLITE_DONE && list) {
-        list[count] = NULL;
+    char **list = calloc(1, sizeof *list);
+    size_t count = 0;
+    int code = find && list ? SQLITE_ROW : SQLITE_ERROR;
+    bool failed = !list;
+    while (code == SQLITE_ROW && !failed && (code = sqlite3_step(find)) == SQLITE_ROW)
+        failed = append_id(&list, count++, db_text(find, 0)) < 0;
+    if (!failed && code == SQLITE_DONE) {
         *ids = list;
         return 0;
     }
-    bool memory = !list || code == SQLITE_ROW;
-    if (list)
-        free_list(list, count);
-    return memory ? error_nomem(err) : db_error(&store->reader, "listing unfinished runs", err);
+    free_list(list);
+    return failed ? error_nomem(err) : db_error(&store->reader, "listing unfinished runs", err);
 }

@@ -68,10 +68,10 @@ int store_cpu_ms(struct store *store, const char *key, uint64_t since_s, uint64_
 /* What checking the whole chain found. */
 struct store_verdict {
     bool good;
-    uint64_t rows;      /* checked */
-    uint64_t bad_row;   /* the first that is wrong, when not good */
-    char text[256];     /* one line: "row 17 (run 3f…): its hash does not match its content" */
-    char head[65];      /* hash of the last row, to be kept elsewhere */
+    uint64_t rows;    /* checked */
+    uint64_t bad_row; /* the first that is wrong, when not good */
+    char text[256];   /* one line: "row 17 (run 3f…): its hash does not match its content" */
+    char head[65];    /* hash of the last row, to be kept elsewhere */
 };
 
 /* `expected_head`: NULL, or the head that somebody kept. */

@@ -87,6 +87,28 @@ static void test_store__accepted_until_finished(void **state)
     assert_int_equal(file_number(place, "SELECT count(*) FROM ledger"), 1);
 }
 
+static void test_store__lists_all_unfinished(void **state)
+{
+    struct place *place = *state;
+    cordon_error err;
+    char **ids, id[16];
+    place_begin(place, full);
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "u%d", i);
+        struct store_run run = {id, "", "{}", NULL};
+        assert_ok(store_accept(place->store, &run, &err), &err);
+    }
+    assert_ok(store_unfinished(place->store, &ids, &err), &err);
+    int count = 0;
+    for (; ids[count]; count++) {
+        snprintf(id, sizeof id, "u%d", count);
+        assert_string_equal(ids[count], id);
+        free(ids[count]);
+    }
+    assert_int_equal(count, 20);
+    free(ids);
+}
+
 /* What a daemon that died had accepted: only the store knows whose it was and what was asked. */
 static void test_store__finishes_for_the_dead(void **state)
 {
@@ -410,19 +432,13 @@ static void test_store__serves_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(test_store__gives_back_the_result),
-        test(test_store__survives_closing),
-        test(test_store__accepted_until_finished),
-        test(test_store__finishes_for_the_dead),
-        test(test_store__keys_see_their_own),
-        test(test_store__lists_newest_first),
-        test(test_store__filters),
-        test(test_store__keeps_as_told),
-        test(test_store__keeps_content_once),
-        test(test_store__erases_only_its_own),
-        test(test_store__removes_the_oldest_beyond_a_size),
-        test(test_store__removes_what_is_too_old),
-        test(test_store__refuses_what_is_no_result),
+        test(test_store__gives_back_the_result),   test(test_store__survives_closing),
+        test(test_store__accepted_until_finished), test(test_store__lists_all_unfinished),
+        test(test_store__finishes_for_the_dead),   test(test_store__keys_see_their_own),
+        test(test_store__lists_newest_first),      test(test_store__filters),
+        test(test_store__keeps_as_told),           test(test_store__keeps_content_once),
+        test(test_store__erases_only_its_own),     test(test_store__removes_the_oldest_beyond_a_size),
+        test(test_store__removes_what_is_too_old), test(test_store__refuses_what_is_no_result),
         test(test_store__serves_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
