@@ -284,26 +284,28 @@ int store_cpu_ms(struct store *store, const char *key, uint64_t since_s, uint64_
     return 0;
 }
 
-static void free_list(char **list)
+static void free_list(char **list, size_t count)
 {
-    for (char **at = list; at && *at; at++)
-        free(*at);
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
     free(list);
 }
 
-/* Always NULL-terminated. Doubles at powers of two, so no capacity needs keeping. */
-static int append_id(char ***list, size_t count, const char *id)
+/* With room for the NULL at the end. Doubles at powers of two, so no capacity needs keeping. */
+static int append_id(char ***list, size_t *count, const char *id)
 {
-    size_t needed = count + 2;
-    if ((needed & (needed - 1)) == 0 || !*list) {
+    size_t needed = *count + 2;
+    if ((needed & (needed - 1)) == 0) {
         char **more = realloc(*list, needed * 2 * sizeof *more);
         if (!more)
             return -1;
         *list = more;
     }
-    (*list)[count] = strdup(id);
-    (*list)[count + 1] = NULL;
-    return (*list)[count] ? 0 : -1;
+    char *copy = strdup(id);
+    if (!copy)
+        return -1;
+    (*list)[(*count)++] = copy;
+    return 0;
 }
 
 int store_unfinished(struct store *store, char ***ids, cordon_error *err)
@@ -315,11 +317,12 @@ int store_unfinished(struct store *store, char ***ids, cordon_error *err)
     int code = find && list ? SQLITE_ROW : SQLITE_ERROR;
     bool failed = !list;
     while (code == SQLITE_ROW && !failed && (code = sqlite3_step(find)) == SQLITE_ROW)
-        failed = append_id(&list, count++, db_text(find, 0)) < 0;
+        failed = append_id(&list, &count, db_text(find, 0)) < 0;
     if (!failed && code == SQLITE_DONE) {
+        list[count] = NULL;
         *ids = list;
         return 0;
     }
-    free_list(list);
+    free_list(list, count);
     return failed ? error_nomem(err) : db_error(&store->reader, "listing unfinished runs", err);
 }
