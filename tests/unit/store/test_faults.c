@@ -145,7 +145,7 @@ static void test_faults__locked_file(void **state)
 static bool mount_small(struct place *place, unsigned long flags)
 {
     if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-        mount("tmpfs", place->path, "tmpfs", flags, "size=2m,mode=0700") == 0)
+        mount("tmpfs", place->path, "tmpfs", flags, "size=4m,mode=0700") == 0)
         return true;
     const char *must = getenv("CORDON_MUST_RUN");
     if (geteuid() == 0 && must && *must && strcmp(must, "0") != 0)
