@@ -17,6 +17,30 @@ _cordon_bench() {
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$1")
 }
 
+_cordon_service() {
+    local values='--data-dir --json --help'
+    case $2 in
+        --data-dir)
+            mapfile -t COMPREPLY < <(compgen -d -- "$1")
+            return ;;
+        --config | --tls-cert | --tls-key)
+            mapfile -t COMPREPLY < <(compgen -f -- "$1")
+            return ;;
+        --store) values='none hash full' ;;
+        --log) values='error warn info debug' ;;
+        *)
+            case $3 in
+                serve) values='--listen --data-dir --config --store --concurrency --tls-cert --tls-key --behind-proxy
+                    --require-keys --log --set --check --help' ;;
+                key) values="new ls rm $values" ;;
+                history) values="--limit --language --status --key $values" ;;
+                replay) values="--env-secret $values" ;;
+                verify-ledger) values="--head $values" ;;
+            esac ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$1")
+}
+
 _cordon() {
     local cur prev cmd i
     cur=${COMP_WORDS[COMP_CWORD]}
@@ -25,13 +49,15 @@ _cordon() {
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run test batch languages doctor bench version help --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run test batch languages doctor serve key history explain
+            replay verify-ledger bench version help --help --version' -- "$cur")
         return
     fi
 
     case $cmd in
         help)
-            mapfile -t COMPREPLY < <(compgen -W 'run test batch languages doctor bench version' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'run test batch languages doctor serve key history explain replay
+                verify-ledger bench version' -- "$cur")
             return ;;
         doctor)
             mapfile -t COMPREPLY < <(compgen -W '--json --pools --help' -- "$cur")
@@ -47,6 +73,9 @@ _cordon() {
             [ "$cmd" = batch ] && own='--output --parallel --retry-failed --json --quiet --help'
             mapfile -t COMPREPLY < <(if [[ $cur == -* ]]; then compgen -W "$own" -- "$cur"; else compgen -f -- "$cur"; fi)
             return ;;
+        serve | key | history | explain | replay | verify-ledger)
+            _cordon_service "$cur" "$prev" "$cmd"
+            return ;;
         run) ;;
         *) return ;;
     esac
@@ -59,11 +88,11 @@ _cordon() {
         --network) values='none' ;;
         --environment) values='host' ;;
         --on-output-limit) values='cut stop' ;;
-        --sanitize) values='false' ;;
+        --sanitize) values='true false all' ;;
         --optional)
             values='userns pidns mountns netns ipcns utsns seccomp no_new_privs capabilities cgroup
                 landlock cgroupns denial_reports own_uid' ;;
-        --output-dir)
+        --output-dir | --data-dir)
             mapfile -t COMPREPLY < <(compgen -d -- "$cur")
             return ;;
         --file | --mount)
@@ -90,7 +119,8 @@ _cordon() {
     if [[ $cur == -* ]] && ((i >= COMP_CWORD)); then
         mapfile -t COMPREPLY < <(compgen -W '--language --code --file --stdin --env --env-secret --no-cache --warm --profile --wall --cpu
             --cpus --memory --processes --disk --inodes --open-files --file-size --output --on-output-limit --isolation
-            --network --environment --mount --optional --json --quiet --collect --output-dir --sanitize --help' \
+            --network --environment --mount --optional --json --quiet --collect --output-dir --sanitize
+            --data-dir --help' \
             -- "$cur")
         return
     fi
