@@ -217,9 +217,11 @@ def release(module, path, loaded):
         if isinstance(value, IOBase):
             flush_one(value)
     folder, kept = os.path.dirname(path), []
-    while len(sys.modules) > loaded:  # those that the program loaded came last
-        other = sys.modules.popitem()[1]
-        if not (getattr(other, "__file__", None) or "").startswith(folder):
+    # Those that the program loaded came last. A module may load others when it is asked for an attribute, without end.
+    for name, other in list(sys.modules.items())[loaded:]:
+        sys.modules.pop(name, None)
+        file = other.__dict__.get("__file__") if isinstance(other, ModuleType) else None
+        if not (isinstance(file, str) and file.startswith(folder)):
             kept.append(other)
     module = value = other = None
     sys.modules.pop("__main__", None)

@@ -92,8 +92,11 @@ int main(int argc, char **argv)
             cancel_ms = atol(argv[i]);
     }
     json_t *request = json_loadf(stdin, JSON_ALLOW_NUL, NULL), *result = NULL;
-    if (only_check)
-        return judge_check(request, &err) < 0 ? fail(&err) : 0;
+    if (only_check) {
+        int checked = judge_check(request, &err);
+        json_decref(request);
+        return checked < 0 ? fail(&err) : 0;
+    }
     if (cordon_engine_open(&engine_options, &engine, &err) < 0)
         return fail(&err);
     pthread_t thread;
