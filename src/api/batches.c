@@ -1,9 +1,11 @@
 /* Batches: many requests at once, which run as places become free, behind everybody who asks for a single run of
  * another key. Kept in memory; the runs themselves are in the store. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/execution.h"
+#include "api/idempotency.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,6 +20,7 @@
 struct batch_item {
     struct waiter waiter;
     struct batch *batch;
+    char *name; /* the caller's */
     char id[ID_BYTES + 1];
     char status[24]; /* "": not yet */
     json_t *problem; /* why it was rejected */
@@ -38,11 +41,19 @@ struct batch {
 
 static void feed(struct batch *batch);
 
+static json_t *problem_json(const char *code, const cordon_error *err)
+{
+    return json_pack("{s:s, s:s*, s:s, s:s*}", "code", code, "field", *err->field ? err->field : NULL, "detail",
+                     err->text, "hint", *err->hint ? err->hint : NULL);
+}
+
 static void on_done(struct waiter *waiter, struct execution *execution)
 {
     struct batch_item *item = (struct batch_item *)waiter;
     struct batch *batch = item->batch;
     memcpy(item->status, execution->status, sizeof item->status);
+    if (execution->failure.code)
+        item->problem = problem_json("rejected", &execution->failure);
     batch->done++;
     batch->under_way--;
     feed(batch);
@@ -51,9 +62,20 @@ static void on_done(struct waiter *waiter, struct execution *execution)
 static void reject(struct batch *batch, struct batch_item *item, const char *code, const cordon_error *err)
 {
     memcpy(item->status, "rejected", sizeof "rejected");
-    item->problem = json_pack("{s:s, s:s*, s:s, s:s*}", "code", code, "field", *err->field ? err->field : NULL,
-                              "detail", err->text, "hint", *err->hint ? err->hint : NULL);
+    item->problem = problem_json(code, err);
     batch->done++;
+}
+
+/* Its name is the batch's business, and no part of the request. */
+static json_t *take_name(struct batch_item *item, const json_t *asked)
+{
+    json_t *copy = json_copy((json_t *)asked);
+    const char *name = json_string_value(json_object_get(copy, "id"));
+    if (name && !item->name)
+        item->name = strdup(name);
+    if (name)
+        json_object_del(copy, "id");
+    return copy;
 }
 
 /* False when there is no place for it now. */
@@ -67,7 +89,7 @@ static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
         reject(batch, item, "cpu_quota", &err);
         return true;
     }
-    if (execution_new(batch->api, &batch->caller, json_incref(asked), &execution, &err) < 0) {
+    if (execution_new(batch->api, &batch->caller, take_name(item, asked), &execution, &err) < 0) {
         reject(batch, item, "bad_request", &err);
         return true;
     }
@@ -113,8 +135,10 @@ static void feed(struct batch *batch)
 static void batch_free(struct batch *batch)
 {
     loop_drop_timer(batch->api->loop, &batch->later);
-    for (size_t i = 0; i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         json_decref(batch->items[i].problem);
+        free(batch->items[i].name);
+    }
     json_decref(batch->requests);
     free(batch->items);
     free(batch);
@@ -162,25 +186,65 @@ static int read_requests(struct call *call, json_t **requests, cordon_error *err
     return 0;
 }
 
-void handle_batches_post(struct call *call)
+static struct batch *batch_find(const struct call *call)
+{
+    const char *key = caller_sees(&call->caller);
+    struct batch *batch = call->api->batches;
+    while (batch && (strcmp(batch->id, call->id) != 0 || (key && strcmp(key, batch->caller.key.id) != 0)))
+        batch = batch->next;
+    if (!batch)
+        problem_answer(call->http, 404, "not_found", "no batch with this id is known");
+    return batch;
+}
+
+static json_t *item_json(const struct batch_item *item, size_t number)
+{
+    const char *state = *item->status ? "done" : *item->id ? "running" : "queued";
+    json_t *name = item->name ? json_string(item->name) : json_sprintf("%zu", number);
+    return json_pack("{s:o, s:s?, s:s, s:s?, s:O*}", "id", name, "execution", *item->id ? item->id : NULL, "state",
+                     state, "status", *item->status ? item->status : NULL, "problem", item->problem);
+}
+
+static json_t *batch_json(const struct batch *batch)
+{
+    json_t *items = json_array(), *by_status = json_object();
+    json_int_t succeeded = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const char *status = batch->items[i].status;
+        json_array_append_new(items, item_json(&batch->items[i], i));
+        succeeded += !strcmp(status, "ok");
+        if (*status)
+            json_object_set_new(by_status, status,
+                                json_integer(1 + json_integer_value(json_object_get(by_status, status))));
+    }
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "id", batch->id, "state",
+                     batch->done == batch->count ? "done" : "running", "created_at", batch->created_at, "total",
+                     (json_int_t)batch->count, "done", (json_int_t)batch->done, "succeeded", succeeded, "failed",
+                     (json_int_t)batch->done - succeeded, "by_status", by_status, "items", items);
+}
+
+static void answer_batch(struct call *call, const struct batch *batch)
+{
+    char location[80];
+    json_t *answer =
+        json_pack("{s:s, s:s, s:I, s:I}", "id", batch->id, "state", batch->done == batch->count ? "done" : "running",
+                  "total", (json_int_t)batch->count, "done", (json_int_t)batch->done);
+    snprintf(location, sizeof location, "/v1/batches/%s", batch->id);
+    http_add_header(call->http, "Location", location);
+    answer_json(call, 202, answer);
+    json_decref(answer);
+}
+
+/* Takes `requests`. NULL when there is no room. */
+static struct batch *batch_new(struct call *call, json_t *requests)
 {
     struct api *api = call->api;
-    json_t *requests = NULL;
-    cordon_error err;
-    if (!guard_runs(call))
-        return;
-    if (read_requests(call, &requests, &err) < 0) {
-        problem_from(call->http, &err);
-        return;
-    }
-    struct batch *batch = make_room(api, &call->caller) ? calloc(1, sizeof *batch) : NULL;
     size_t count = json_array_size(requests);
+    struct batch *batch = make_room(api, &call->caller) ? calloc(1, sizeof *batch) : NULL;
     if (!batch || !(batch->items = calloc(count, sizeof *batch->items))) {
         free(batch);
         json_decref(requests);
-        http_add_header(call->http, "Retry-After", "10");
-        problem_answer(call->http, 429, "full", "too many batches are under way");
-        return;
+        return NULL;
     }
     batch->api = api;
     batch->caller = call->caller;
@@ -193,39 +257,39 @@ void handle_batches_post(struct call *call)
         batch->items[i].batch = batch;
     batch->next = api->batches;
     api->batches = batch;
-    json_t *answer = json_pack("{s:s, s:s, s:I}", "id", batch->id, "state", "running", "total", (json_int_t)count);
-    answer_json(call, 202, answer);
-    json_decref(answer);
-    feed(batch);
+    return batch;
 }
 
-static json_t *batch_json(const struct batch *batch)
+void handle_batches_post(struct call *call)
 {
-    json_t *items = json_array(), *by_status = json_object();
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct batch_item *item = &batch->items[i];
-        const char *status = *item->status ? item->status : NULL;
-        json_array_append_new(items, json_pack("{s:s?, s:s?, s:O*}", "id", *item->id ? item->id : NULL, "status",
-                                               status, "problem", item->problem));
-        if (status)
-            json_object_set_new(by_status, status,
-                                json_integer(1 + json_integer_value(json_object_get(by_status, status))));
+    json_t *requests = NULL;
+    cordon_error err;
+    enum remembered_as known = idempotency_find(call, call->id);
+    struct batch *batch = known == REMEMBERED_SAME ? batch_find(call) : NULL;
+    if (batch)
+        answer_batch(call, batch);
+    if (known != REMEMBERED_NOT || !guard_runs(call))
+        return;
+    if (read_requests(call, &requests, &err) < 0) {
+        problem_from(call->http, &err);
+        return;
     }
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "id", batch->id, "state",
-                     batch->done == batch->count ? "done" : "running", "created_at", batch->created_at, "total",
-                     (json_int_t)batch->count, "done", (json_int_t)batch->done, "by_status", by_status, "items", items);
+    batch = batch_new(call, requests);
+    if (!batch) {
+        http_add_header(call->http, "Retry-After", "10");
+        problem_answer(call->http, 429, "full", "too many batches are under way");
+        return;
+    }
+    idempotency_remember(call, batch->id);
+    feed(batch);
+    answer_batch(call, batch);
 }
 
 void handle_batch_get(struct call *call)
 {
-    const char *key = caller_sees(&call->caller);
-    struct batch *batch = call->api->batches;
-    while (batch && (strcmp(batch->id, call->id) != 0 || (key && strcmp(key, batch->caller.key.id) != 0)))
-        batch = batch->next;
-    if (!batch) {
-        problem_answer(call->http, 404, "not_found", "no batch with this id is known");
+    const struct batch *batch = batch_find(call);
+    if (!batch)
         return;
-    }
     json_t *json = batch_json(batch);
     answer_json(call, 200, json);
     json_decref(json);

@@ -60,13 +60,20 @@ static char *output_json(const struct events *events, int stream, size_t offset,
     return text;
 }
 
-static void tell_output(const struct events *events, int stream, size_t offset, const char *bytes, size_t length)
+/* One that is too slow is gone afterwards. */
+static void tell_all(struct events *events, const char *type, const char *json)
+{
+    for (struct subscriber *each = events->subscribers, *next; each; each = next) {
+        next = each->next;
+        send_line(each, type, json);
+    }
+}
+
+static void tell_output(struct events *events, int stream, size_t offset, const char *bytes, size_t length)
 {
     auto_free char *text = events->subscribers ? output_json(events, stream, offset, bytes, length) : NULL;
-    for (const struct subscriber *each = events->subscribers, *next; text && each; each = next) {
-        next = each->next;
-        send_line(each, stream_name(stream), text);
-    }
+    if (text)
+        tell_all(events, stream_name(stream), text);
 }
 
 static void keep(struct events *events, int stream, const char *bytes, size_t length)
@@ -190,12 +197,16 @@ void events_end(struct events *events, const char *result)
     }
 }
 
+void events_status(struct events *events, const char *state)
+{
+    char json[64];
+    snprintf(json, sizeof json, "{\"type\":\"status\",\"state\":\"%s\"}", state);
+    tell_all(events, "status", json);
+}
+
 void events_ping(struct events *events)
 {
-    for (struct subscriber *each = events->subscribers, *next; each; each = next) {
-        next = each->next;
-        send_line(each, "ping", "{\"type\":\"ping\"}");
-    }
+    tell_all(events, "ping", "{\"type\":\"ping\"}");
 }
 
 void events_free(struct events *events)

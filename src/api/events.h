@@ -38,6 +38,8 @@ bool events_follow(struct events *events, struct http_call *http, bool sse, cons
 void events_add(struct events *events, int stream, const void *bytes, size_t length);
 /* The last event, which ends every stream. */
 void events_end(struct events *events, const char *result);
+/* Whoever follows already is told that a run which had to wait is under way. */
+void events_status(struct events *events, const char *state);
 void events_ping(struct events *events);
 void events_free(struct events *events);
 

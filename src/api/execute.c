@@ -199,8 +199,7 @@ static void accept_in_store(struct work_item *item)
     accepting->code = store_accept(execution->api->store, &run, &accepting->err);
 }
 
-/* An execution that is nowhere has not been taken in yet, or ended long ago; the first is soon over. */
-static void answer_accepted(struct call *call, const char *id, const struct execution *execution)
+void answer_accepted(struct call *call, const char *id, const struct execution *execution)
 {
     static const char *const states[] = {"queued", "running", "done"};
     char location[80];

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/engine.h"
 #include "judge/judge.h"
 #include "plan/request_json.h"
 #include "service/log.h"
@@ -131,9 +132,12 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
     execution->lane = (struct lane_limits){caller->key.concurrent, caller->key.per_minute};
     execution->tests = json_is_object(asked) && json_object_get(asked, "tests");
     execution->job = (struct job){.start = start, .refused = on_refused, .context = execution};
+    const struct manifest *language;
     int code = request_from_object(asked, &execution->request, err);
     if (code == 0)
         code = request_check(execution->request, err);
+    if (code == 0)
+        code = catalog_find(api->engine->catalog, execution->request->language, &language, err);
     if (code == 0 && execution->tests)
         code = judge_check(asked, err);
     if (code == 0)
@@ -225,6 +229,7 @@ static void start(void *context)
     struct api *api = execution->api;
     cordon_error err;
     execution->state = EXECUTION_RUNNING;
+    events_status(&execution->events, "running");
     if (execution->redactor)
         execution->filter = redactor_filter(execution->redactor);
     if (execution->tests) {

@@ -62,6 +62,8 @@ void execution_forget(struct execution *execution);
 struct execution *execution_ref(struct execution *execution);
 void execution_unref(struct execution *execution);
 
+/* 202 with the id, the state, and where to ask. NULL: one that is not here yet. */
+void answer_accepted(struct call *call, const char *id, const struct execution *execution);
 /* The request as it may be kept: without secret values. Freed by the caller. */
 char *execution_text(const struct execution *execution);
 /* Its Result while it has none: {"id", "state": …, "status": null}. */

@@ -134,19 +134,18 @@ static int ask_erase(struct question *question)
 
 static void tell_erased(struct call *call, struct question *question)
 {
-    json_t *json = json_pack("{s:s, s:b}", "id", question->id, "erased", 1);
-    answer_json(call, 200, json);
-    json_decref(json);
+    (void)question;
+    http_answer(call->http, 204, NULL, NULL, 0);
 }
 
 void handle_execution_delete(struct call *call)
 {
     struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
     if (execution && execution->state != EXECUTION_DONE) {
+        execution_ref(execution);
         execution_cancel(execution);
-        json_t *json = json_pack("{s:s, s:b}", "id", call->id, "cancelled", 1);
-        answer_json(call, 200, json);
-        json_decref(json);
+        answer_accepted(call, call->id, execution);
+        execution_unref(execution);
         return;
     }
     struct question *question = question_new(call, ask_erase, tell_erased);

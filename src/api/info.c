@@ -97,15 +97,17 @@ void handle_environments(struct call *call)
                 "read-only\"}],\"next_cursor\":null}");
 }
 
+/* Those that are set. */
 static json_t *limits_object(const struct limits *limits)
 {
     json_t *object = json_object();
     for (int i = 0; i < LIMIT_COUNT; i++) {
         int64_t value = limits->value[i];
-        json_t *json = !value                     ? json_null()
-                       : value == LIMIT_UNLIMITED ? json_string("unlimited")
-                       : i == LIMIT_CPUS          ? json_real((double)value / 1000)
-                                                  : json_integer(value);
+        if (!value)
+            continue;
+        json_t *json = value == LIMIT_UNLIMITED ? json_string("unlimited")
+                       : i == LIMIT_CPUS        ? json_real((double)value / 1000)
+                                                : json_integer(value);
         json_object_set_new(object, limit_name((enum limit)i), json);
     }
     return object;

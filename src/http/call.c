@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -121,6 +122,9 @@ void http_wait(struct http_call *call, void (*left)(void *context), void *contex
 
 void http_add_header(struct http_call *call, const char *name, const char *value)
 {
+    for (unsigned i = 0; i < call->header_count; i++)
+        if (strcasecmp(call->headers[i].name, name) == 0)
+            return;
     if (call->header_count == ARRAY_LEN(call->headers))
         return;
     struct header *header = &call->headers[call->header_count++];

@@ -39,6 +39,8 @@ static void answer(struct http_call *call, int status, json_t *problem)
 {
     auto_free char *text = json_dumps(problem, JSON_COMPACT);
     json_decref(problem);
+    if (status == 503)
+        http_add_header(call, "Retry-After", "5");
     http_answer(call, status, "application/problem+json", text ? text : "{}", text ? strlen(text) : 2);
 }
 

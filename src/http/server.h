@@ -59,7 +59,7 @@ void *http_data(const struct http_call *call);
 /* The answer comes later. `left` is called at most once, when the client goes before that. */
 void http_wait(struct http_call *call, void (*left)(void *context), void *context);
 
-/* Before the answer. Copied. */
+/* Before the answer. Copied. Of two with one name the first stays. */
 void http_add_header(struct http_call *call, const char *name, const char *value);
 /* The body is copied. `type` may be NULL where there is none. */
 void http_answer(struct http_call *call, int status, const char *type, const void *body, size_t length);

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "service/commands.h"
-#include "service/config.h"
+#include "service/config_settings.h"
 #include "service/serve.h"
 
 #define SET_MAX 64
@@ -81,12 +81,46 @@ static const struct option_row rows[] = {
     {"check", 0, NULL, "say whether the settings are good, and do nothing", on_check, NULL},
 };
 
-static const struct usage usage = {
+/* Every setting is an option too; those above are shown by themselves, and say more. */
+static struct option_row all_rows[OPTIONS_MAX];
+
+static bool has_row(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].key && !strcmp(rows[i].key, key))
+            return true;
+    return false;
+}
+
+/* "queue_wait_ms" → "queue-wait-ms", and the first clause of what it is. */
+static struct option_row setting_row(const struct setting *setting)
+{
+    char *name = strdup(setting->name), *about = strndup(setting->about, strcspn(setting->about, ".;:,"));
+    for (char *at = name; at && (at = strchr(at, '_'));)
+        *at = '-';
+    return (struct option_row){name,  0,          setting->kind == SETTING_FLAG ? NULL : "VALUE",
+                               about, on_setting, setting->name};
+}
+
+static size_t make_rows(void)
+{
+    const struct setting *settings;
+    size_t count = settings_all(&settings), used = ARRAY_LEN(rows);
+    memcpy(all_rows, rows, sizeof rows);
+    all_rows[used++] = (struct option_row){.help = "Further settings, as in the configuration file:"};
+    for (size_t i = 0; i < count && used < OPTIONS_MAX; i++)
+        if (!has_row(settings[i].name)) {
+            all_rows[used] = setting_row(&settings[i]);
+            used += all_rows[used].long_name && all_rows[used].help;
+        }
+    return used;
+}
+
+static struct usage usage = {
     .synopsis = "cordon serve [OPTION...]",
     .about = "Serves runs over HTTP. On loopback and Unix sockets no key is needed; anywhere else there must be\n"
              "keys (`cordon key new`), and TLS or a proxy that does it.",
-    .rows = rows,
-    .row_count = ARRAY_LEN(rows),
+    .rows = all_rows,
     .closing = "SIGTERM lets what runs finish for a while; SIGHUP reads the configuration again.\n\n"
                "  cordon serve --listen 127.0.0.1:7700\n"
                "  curl -s localhost:7700/v1/execute -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}'\n",
@@ -106,6 +140,7 @@ int cmd_serve(int argc, char **argv)
     cordon_error err = {0};
     struct flags flags = {0};
     struct config config = {0};
+    usage.row_count = make_rows();
     int first = 0, code = options_parse(&usage, argc, argv, &flags, &first, &err);
     if (code == OPTIONS_HELP)
         return 0;

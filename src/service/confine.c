@@ -77,20 +77,29 @@ static int allow_path(int ruleset, const char *path, uint64_t access)
     return fd < 0 ? -1 : sys_landlock_add_path(ruleset, access, fd);
 }
 
-/* Everything may be read that its user may read; nothing be written but the data, and nothing be executed. */
+/* Nothing may be written but the data, and nothing be executed. Reading is left to the rights of its user: what a run
+ * made is collected from a file system that lies beneath no path here. */
 static int fence_files(const char *data_dir, cordon_error *err)
 {
     int abi = sys_landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (abi < 1)
         return 0;
-    struct landlock_ruleset_attr attr = {.handled_access_fs = (UINT64_C(1) << 13) - 1};
     const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-    const uint64_t all = attr.handled_access_fs & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE;
+    struct landlock_ruleset_attr attr = {.handled_access_fs = ((UINT64_C(1) << 13) - 1) & ~reading};
+    const uint64_t writing = attr.handled_access_fs & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE;
     auto_close int ruleset = sys_landlock_create_ruleset(&attr, sizeof attr.handled_access_fs, 0);
-    if (ruleset < 0 || allow_path(ruleset, "/", reading) < 0 || allow_path(ruleset, data_dir, all) < 0 ||
-        sys_landlock_restrict_self(ruleset) < 0)
+    if (ruleset < 0 || allow_path(ruleset, data_dir, writing) < 0 || sys_landlock_restrict_self(ruleset) < 0)
         return error_sys(err, errno, STEP, "cannot fence the daemon's files");
     return 0;
+}
+
+/* A directory above the data may be closed to the user that it has been given to. */
+static int check_data(const char *user, const char *data_dir, cordon_error *err)
+{
+    if (access(data_dir, R_OK | W_OK | X_OK) == 0)
+        return 0;
+    error_sys(err, errno, STEP, "user '%s' cannot use %s", user && *user ? user : "nobody", data_dir);
+    return error_hint(err, "choose a data_dir beneath directories that it may enter, or another user");
 }
 
 static const int refused[] = {
@@ -167,6 +176,8 @@ static int filter_calls(cordon_error *err)
 int confine_self(const char *user, const char *data_dir, cordon_error *err)
 {
     int code = drop_privileges(user, err);
+    if (code == 0)
+        code = check_data(user, data_dir, err);
     if (code == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         code = error_sys(err, errno, STEP, "cannot refuse new privileges");
     if (code == 0)

@@ -90,7 +90,8 @@ def test_paths_and_methods():
         "/v1/execute": ["post"], "/v1/executions": ["get", "post"], "/v1/executions/{id}": ["delete", "get"],
         "/v1/executions/{id}/events": ["get"], "/v1/executions/{id}/report": ["get"], "/v1/tests": ["post"],
         "/v1/batches": ["post"], "/v1/batches/{id}": ["get"], "/v1/languages": ["get"], "/v1/environments": ["get"],
-        "/v1/limits": ["get"], "/healthz": ["get"], "/readyz": ["get"], "/metrics": ["get"], "/openapi.json": ["get"]}
+        "/v1/limits": ["get"], "/healthz": ["get"], "/readyz": ["get"], "/metrics": ["get"], "/openapi.json": ["get"],
+        "/": ["get"]}
 
 
 GOOD_REQUESTS = [

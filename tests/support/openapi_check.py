@@ -295,8 +295,8 @@ class Contract:
             if name is not None and name != kind:
                 found.append(f"event {number}: `event: {name}` has type {kind!r}")
             events.append(kind)
-        if not events or events[-1] not in ("result", "error"):
-            found.append(f"the stream ends with {events[-1] if events else 'nothing'}; expected result or error")
+        if not events or events[-1] != "result":
+            found.append(f"the stream ends with {events[-1] if events else 'nothing'}; expected result")
         return found
 
 

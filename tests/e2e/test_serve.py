@@ -1,0 +1,826 @@
+"""`cordon serve`: every endpoint as the contract has it, errors that name the field, and who may call."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from helpers import CORDON, mark, marked, need, skip, wait_for
+from serve_fixtures import SLEEP, daemon, open_dir, seconds_until_gone, support, wait_marked  # noqa: F401
+
+ID = "0123456789abcdef0123456789abcdef"
+
+
+def get_json(daemon, path, **how):
+    answer = daemon.get(path, **how)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def problem(answer, status, code=None, field=None):
+    assert answer.status == status, answer
+    assert answer.headers["Content-Type"] == "application/problem+json", answer
+    found = answer.json
+    assert found["status"] == status and found["detail"], found
+    assert code in (None, found["code"]), found
+    assert field is None or found.get("field") == field, found
+    return found
+
+
+# Running
+
+
+def test_execute(daemon):
+    result = daemon.execute("python", "print(6*7)")
+    assert (result["status"], result["stdout"], result["exit_code"], result["success"]) == ("ok", "42\n", 0, True)
+    assert re.fullmatch("[0-9a-f]{32}", result["id"]) and result["state"] == "done"
+    assert result["enforced"]["isolation"] == "container"
+
+
+def test_execute_what_a_program_may_do(daemon):
+    result = daemon.execute("bash", 'cat; echo "$1" "$WORD" >&2; echo kept > out.txt; exit 3', stdin="in", args=["one"],
+                            env={"WORD": "two"}, collect=["*.txt"], limits={"wall_ms": "5s"})
+    assert (result["status"], result["exit_code"], result["stdout"], result["stderr"]) == ("nonzero_exit", 3, "in", "one two\n")
+    assert result["files"][0]["path"] == "out.txt" and result["limits"]["wall_ms"] == 5000
+
+
+def test_execute_limit(daemon):
+    result = daemon.execute("python", "while True: pass", limits={"wall_ms": 300})
+    assert result["status"] == "wall_limit" and "raise" in result["reason"]
+
+
+def test_a_secret_is_nowhere(daemon):
+    """Neither in the answer nor in what is kept of it, nor in the log."""
+    secret = "s3cr3t-" + mark()
+    result = daemon.execute("bash", 'echo "$TOKEN"; echo "$TOKEN" | base64', env={"TOKEN": {"value": secret, "secret": True}})
+    assert result["status"] == "ok" and secret not in json.dumps(result), result
+    assert sum(row["count"] for row in result["redactions"]) >= 2, result
+    assert secret not in json.dumps(get_json(daemon, f"/v1/executions/{result['id']}"))
+    assert secret not in daemon.log_text()
+    daemon.get("/v1/executions")  # the writer has caught up
+    for name in os.listdir(daemon.data):
+        path = os.path.join(daemon.data, name)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                assert secret.encode() not in file.read(), name
+
+
+def test_keep_alive(daemon):
+    connection = daemon.connect()
+    for number in range(5):
+        answer = daemon.post("/v1/execute", {"language": "bash", "code": f"echo {number}"}, connection=connection)
+        assert answer.status == 200 and answer.json["stdout"] == f"{number}\n"
+        own = connection.sock.getsockname()
+        assert number == 0 or own == before, "another connection"
+        before = own
+    connection.close()
+
+
+def test_async(daemon):
+    run = daemon.start("python", "import time; time.sleep(0.3); print('late')")
+    first = daemon.get(f"/v1/executions/{run}").json
+    assert first["id"] == run and first["state"] in ("queued", "running") and first["status"] is None
+    result = daemon.result(run)
+    assert result["status"] == "ok" and result["stdout"] == "late\n"
+
+
+def test_async_answer_says_where(daemon):
+    answer = daemon.post("/v1/executions", {"language": "bash", "code": ":"})
+    assert answer.status == 202 and answer.headers["Location"] == f"/v1/executions/{answer.json['id']}"
+    assert daemon.result(answer.json["id"])["status"] == "ok"
+
+
+def test_cancel_by_delete(daemon):
+    word = mark()
+    run = daemon.start("python", SLEEP, args=[word], warm=False)
+    wait_marked(word)
+    answer = daemon.delete(f"/v1/executions/{run}")
+    assert answer.status == 202, answer
+    took = seconds_until_gone(word)
+    print(f"\ncell gone {1000 * took:.0f} ms after DELETE was answered")
+    assert took < 2
+    assert daemon.result(run)["status"] == "cancelled"
+
+
+def test_cancel_by_leaving(daemon):
+    word = mark()
+    connection = daemon.connect()
+    connection.request("POST", "/v1/execute", json.dumps({"language": "python", "code": SLEEP, "args": [word], "warm": False}))
+    wait_marked(word)
+    connection.sock.close()
+    connection.close()
+    took = seconds_until_gone(word)
+    print(f"\ncell gone {1000 * took:.0f} ms after the client left")
+    assert took < 2
+    wait_for(lambda: daemon.get("/v1/executions?limit=1").json["items"][0]["status"] == "cancelled")
+
+
+def test_erase(daemon):
+    result = daemon.execute("python", "print('remember me')")
+    path = f"/v1/executions/{result['id']}"
+    assert get_json(daemon, path)["stdout"] == "remember me\n"
+    assert daemon.delete(path).status == 204
+    after = get_json(daemon, path)
+    assert after["status"] == "ok" and after["stdout"] is None and after["kept"] is False
+    assert daemon.delete(f"/v1/executions/{ID}").status == 404
+
+
+def test_erase_right_after_the_end(daemon):
+    """What the ledger has not written yet is erased too."""
+    run = daemon.start("python", "print('short')")
+    daemon.result(run)
+    assert daemon.delete(f"/v1/executions/{run}").status == 204
+    assert get_json(daemon, f"/v1/executions/{run}")["stdout"] is None
+
+
+def test_list(daemon):
+    ids = [daemon.execute("bash", f"exit {number % 2}")["id"] for number in range(5)]
+    last = daemon.execute("python", "print(1)")["id"]
+    page = get_json(daemon, "/v1/executions?limit=2")
+    assert [row["id"] for row in page["items"]] == [last, ids[4]]
+    assert "stdout" not in page["items"][0] or page["items"][0]["stdout"] is None
+    following = get_json(daemon, f"/v1/executions?limit=2&cursor={page['next_cursor']}")
+    assert [row["id"] for row in following["items"]] == [ids[3], ids[2]]
+    assert {row["language"] for row in get_json(daemon, "/v1/executions?language=python")["items"]} == {"python"}
+    failed = get_json(daemon, "/v1/executions?status=nonzero_exit&language=bash&limit=1000")
+    assert {row["status"] for row in failed["items"]} == {"nonzero_exit"} and failed["next_cursor"] is None
+    assert get_json(daemon, "/v1/executions?key=none")["items"] == []
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=", "limit=x", "limit=-1", "limit=%2B5", "limit=1e2", "cursor=x",
+                                   "limit=99999999999999999999999", "limit=%ff%fe", "cursor=r%00"])
+def test_list_bad_query(daemon, query):
+    problem(daemon.get(f"/v1/executions?{query}"), 400)
+
+
+def test_report(daemon):
+    run = daemon.execute("python", "def f():\n    return {}['key']\nf()")["id"]
+    for path in (f"/v1/executions/{run}/report",):
+        found = get_json(daemon, path)
+        assert found["error"]["type"] == "KeyError" and found["what_to_change"], found
+        text = daemon.get(path, headers={"Accept": "text/plain"})
+        assert text.headers["Content-Type"].startswith("text/plain") and b"KeyError" in text.body
+    running = daemon.start("python", SLEEP)
+    problem(daemon.get(f"/v1/executions/{running}/report"), 409, "running")
+    daemon.delete(f"/v1/executions/{running}")
+    problem(daemon.get(f"/v1/executions/{ID}/report"), 404, "not_found")
+
+
+def test_tests(daemon):
+    need("python")
+    answer = daemon.post("/v1/tests", {"language": "python", "code": "print(int(input()) * 2)", "tests": {"cases": [
+        {"name": "two", "stdin": "2", "expected": "4"}, {"name": "wrong", "stdin": "2", "expected": "5"}]}})
+    assert answer.status == 200, answer
+    tests = answer.json["tests"]
+    assert (tests["passed"], tests["failed"], tests["total"]) == (1, 1, 2)
+    assert [case["status"] for case in tests["cases"]] == ["passed", "failed"]
+    problem(daemon.post("/v1/tests", {"language": "python", "code": "1"}), 400, field="/tests")
+
+
+# Batches
+
+
+def batch_done(daemon, batch, seconds=60):
+    return wait_for(lambda: (lambda found: found if found["state"] == "done" else None)(get_json(daemon, f"/v1/batches/{batch}")),
+                    seconds, 0.02)
+
+
+def test_batch(daemon):
+    requests = [{"language": "bash", "code": f"echo {number}; exit {number % 2}"} for number in range(30)]
+    requests[7] = {"language": "nothing", "code": "1"}
+    requests[8]["id"] = "mine"
+    answer = daemon.post("/v1/batches", {"requests": requests})
+    assert answer.status == 202 and answer.headers["Location"] == f"/v1/batches/{answer.json['id']}"
+    found = batch_done(daemon, answer.json["id"])
+    assert (found["total"], found["done"], found["succeeded"], found["failed"]) == (30, 30, 15, 15)
+    assert found["items"][8]["id"] == "mine" and found["items"][9]["id"] == "9"
+    assert found["items"][7]["status"] == "rejected" and found["items"][7]["problem"]["field"] == "/language"
+    assert daemon.result(found["items"][8]["execution"])["stdout"] == "8\n"
+
+
+@pytest.mark.parametrize("body, field", [({}, "/requests"), ({"requests": []}, "/requests"), ({"requests": {}}, "/requests"),
+                                         ({"requests": [1] * 10001}, "/requests")])
+def test_batch_bad(daemon, body, field):
+    problem(daemon.post("/v1/batches", body), 400, field=field)
+
+
+def test_batch_of_nonsense(daemon):
+    answer = daemon.post("/v1/batches", {"requests": [1, None, [], {}, {"language": "bash", "code": ":", "id": 5}]}, check=False)
+    assert answer.status == 202
+    found = wait_for(lambda: (lambda got: got if got["state"] == "done" else None)(
+        daemon.get(f"/v1/batches/{answer.json['id']}").json))
+    assert [item["status"] for item in found["items"]] == ["rejected"] * 5
+    assert all(item["problem"]["detail"] for item in found["items"])
+
+
+def test_batch_bounded_for_one_caller():
+    with support.Daemon("--concurrency", "1", "--drain-ms", "100ms") as own:
+        answers = [own.post("/v1/batches", {"requests": [{"language": "python", "code": SLEEP, "limits": {"wall_ms": "50s"}}]})
+                   for _ in range(9)]
+        assert [answer.status for answer in answers] == [202] * 8 + [429]
+
+
+# Idempotency
+
+
+def test_idempotency_same_request(daemon):
+    headers = {"Idempotency-Key": mark()}
+    body = {"language": "python", "code": "import random; print(random.random())", "warm": False}
+    first = daemon.post("/v1/execute", body, headers=headers)
+    again = daemon.post("/v1/execute", body, headers=headers)
+    assert first.status == again.status == 200 and first.json["id"] == again.json["id"]
+    assert first.json["stdout"] == again.json["stdout"]
+    assert daemon.post("/v1/execute", body, headers={"Idempotency-Key": mark()}).json["id"] != first.json["id"]
+
+
+def test_idempotency_other_request(daemon):
+    headers = {"Idempotency-Key": mark()}
+    assert daemon.post("/v1/execute", {"language": "bash", "code": "echo 1"}, headers=headers).status == 200
+    problem(daemon.post("/v1/execute", {"language": "bash", "code": "echo 2"}, headers=headers), 409, "idempotency_conflict")
+    problem(daemon.post("/v1/executions", {"language": "bash", "code": "echo 1"}, headers=headers), 409, "idempotency_conflict")
+
+
+def test_idempotency_while_running(daemon):
+    headers = {"Idempotency-Key": mark()}
+    body = {"language": "python", "code": "import time; time.sleep(0.5); print(1)"}
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(daemon.post("/v1/execute", body, headers=headers))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({answer.json["id"] for answer in answers}) == 1 and {answer.status for answer in answers} == {200}
+
+
+def test_idempotency_of_async_and_stream(daemon):
+    headers = {"Idempotency-Key": mark()}
+    body = {"language": "python", "code": "print(1)"}
+    first = daemon.post("/v1/executions", body, headers=headers)
+    again = daemon.post("/v1/executions", body, headers=headers)
+    assert first.status == again.status == 202 and first.json["id"] == again.json["id"]
+    daemon.result(first.json["id"])
+    assert daemon.post("/v1/executions", body, headers=headers).json["state"] == "done"
+    headers = {"Idempotency-Key": mark()}
+    first = daemon.post("/v1/execute", body, headers=headers).json
+    events = daemon.stream("POST", "/v1/execute", body, headers=headers).rest()
+    assert events[0] == {"type": "start", "id": first["id"]} and events[-1]["result"]["id"] == first["id"]
+
+
+def test_idempotency_of_batches(daemon):
+    headers = {"Idempotency-Key": mark()}
+    body = {"requests": [{"language": "bash", "code": ":"}]}
+    assert daemon.post("/v1/batches", body, headers=headers).json["id"] == daemon.post("/v1/batches", body, headers=headers).json["id"]
+
+
+def test_idempotency_forgets_what_was_refused():
+    """A run that got no place did not happen: the same key tries again."""
+    with support.Daemon("--concurrency", "1", "--queue", "1", "--queue-wait-ms", "10m") as own:
+        runs = [own.start("python", SLEEP) for _ in range(2)]
+        headers, body = {"Idempotency-Key": "again"}, {"language": "bash", "code": "echo 1"}
+        problem(own.post("/v1/execute", body, headers=headers), 429, "full")
+        for run in runs:
+            own.delete(f"/v1/executions/{run}")
+        wait_for(lambda: own.post("/v1/execute", body, headers=headers).status == 200)
+
+
+def test_the_owner_of_an_idempotent_run_may_leave(daemon):
+    """It goes on, so that a repeated request finds it."""
+    headers, word = {"Idempotency-Key": mark()}, mark()
+    body = {"language": "python", "code": "import time; time.sleep(0.6); print('whole')", "args": [word], "warm": False}
+    connection = daemon.connect()
+    connection.request("POST", "/v1/execute", json.dumps(body), headers)
+    wait_marked(word)
+    connection.close()
+    assert daemon.post("/v1/execute", body, headers=headers).json["stdout"] == "whole\n"
+
+
+# What it tells of itself
+
+
+def test_information(daemon):
+    languages = get_json(daemon, "/v1/languages")["items"]
+    assert {"python", "bash"} <= {row["id"] for row in languages}
+    limits = get_json(daemon, "/v1/limits")
+    assert limits["profiles"]["standard"]["wall_ms"] == 15000 and limits["ceilings"] == {}
+    assert get_json(daemon, "/v1/environments")["items"][0]["id"] == "host"
+    assert get_json(daemon, "/healthz") == {"status": "ok"} and get_json(daemon, "/readyz") == {"status": "ready"}
+    assert get_json(daemon, "/")["openapi"] == "/openapi.json"
+    with open(os.path.join(support.cordon.ROOT, "docs", "openapi.json"), encoding="utf-8") as file:
+        assert get_json(daemon, "/openapi.json") == json.load(file)
+
+
+def test_metrics(daemon):
+    daemon.execute("bash", "exit 1")
+    text = daemon.get("/metrics").body.decode()
+    assert re.search(r'^cordon_runs_total\{[^}]*language="bash"[^}]*status="nonzero_exit"[^}]*\} [1-9]', text, re.M), text[:3000]
+    for line in text.splitlines():
+        assert line.startswith("#") or re.fullmatch(r"[a-z_]+(\{.*\})? [-+0-9.e]+(Inf)?", line), line
+
+
+def test_log_lines(daemon):
+    answer = daemon.post("/v1/execute", {"language": "bash", "code": ":"})
+    request = wait_for(lambda: [line for line in daemon.log("request") if line["request_id"] == answer.headers["X-Request-Id"]])[0]
+    assert (request["status"], request["route"], request["method"]) == (200, "/v1/execute", "POST")
+    assert [line for line in daemon.log("run") if line["id"] == answer.json["id"]]
+
+
+# Bad requests
+
+BAD = [
+    (b"", ""), (b"{", None), (b"[]", ""), (b"null", ""), (b"1", ""), (b'"x"', ""), (b"\xff\xfe", None), (b"{} {}", None),
+    (b'{"language":"python","code":"\x00"}', None), (b"{" * 100, None), (b"[" * 5000, None),
+    (b'{"language":"python","code":"1","code":"2"}', None),
+    (b'{"language":"python","code":"\\ud800"}', None),
+    (b'{"language":"python","code":"\\udc00\\ud800"}', None),
+    (b'{"language":"python","code":"1","limits":{"wall_ms":1e999}}', None),
+    (b'{"language":"python","code":"1","limits":{"wall_ms":123456789012345678901234567890}}', None),
+    (b'{"language":"python","code":"1","limits":{"wall_ms":-1}}', "/limits/wall_ms"),
+    (b'{"language":"python","code":"1","limits":{"wall_ms":0}}', "/limits/wall_ms"),
+    (b'{"language":"python","code":"1","limits":{"wall_ms":"5 parsecs"}}', "/limits/wall_ms"),
+    (b'{"language":"python","code":"1","limits":{"wall_ms":"unlimited"}}', "/limits/wall_ms"),
+    (b'{"language":"python","code":"1","limits":{"speed":1}}', "/limits/speed"),
+    (b'{"language":"python","code":"1","limits":[]}', "/limits"),
+    (b'{"code":"1"}', "/language"), (b'{"language":5,"code":"1"}', "/language"),
+    (b'{"language":"klingon","code":"1"}', "/language"), (b'{"language":"python"}', "/code"),
+    (b'{"language":"python","code":5}', "/code"), (b'{"language":"python","code":"1","unknown":1}', "/unknown"),
+    (b'{"language":"python","files":{"../x":"1"},"entry":"../x"}', "/files/..~1x"),
+    (b'{"language":"python","files":{"a.py":{"base64":"!"}},"entry":"a.py"}', "/files/a.py/base64"),
+    (b'{"language":"python","files":{"a.py":"1"},"entry":"b.py"}', "/entry"),
+    (b'{"language":"python","code":"1","env":{"A=B":"1"}}', None),
+    (b'{"language":"python","code":"1","args":["\\u0000"]}', "/args/0"),
+    (b'{"language":"python","code":"1","mounts":["/etc:/data"]}', "/mounts"),
+    (b'{"language":"python","code":"1","isolation":"magic"}', "/isolation"),
+    (b'{"language":"python","code":"1","network":"all"}', "/network"),
+    (b'{"language":"python","code":"1","optional":["magic"]}', "/optional/0"),
+    (b'{"language":"python","code":"1","profile":"huge"}', "/profile"),
+    (b'{"language":"python","code":"1","sanitize":["no_such_rule"]}', "/sanitize/0"),
+    (b'{"language":"python","code":"1","sanitize":5}', "/sanitize"),
+    (b'{"language":"python","code":"1","on_output_limit":"explode"}', "/on_output_limit"),
+    (b'{"language":"python","code":"1","collect":["/etc/*"]}', "/collect/0"),
+]
+
+
+@pytest.mark.parametrize("path", ["/v1/execute", "/v1/executions"])
+def test_bad_requests_name_their_field(daemon, path):
+    wrong = []
+    connection = daemon.connect()
+    for body, field in BAD:
+        answer = daemon.post(path, body, connection=connection)
+        found = answer.json if answer.status in (400, 422) else {}
+        if not found or not found["detail"] or (field is not None and found.get("field", "") != field):
+            wrong.append((body[:100], field, answer))
+    connection.close()
+    assert not wrong, "\n".join(map(repr, wrong))
+
+
+def test_bad_request_leaves_no_run(daemon):
+    before = get_json(daemon, "/v1/executions?limit=1")["items"]
+    problem(daemon.post("/v1/execute", {"language": "klingon", "code": "1"}), 400)
+    assert get_json(daemon, "/v1/executions?limit=1")["items"] == before
+
+
+def test_offsets_that_are_none(daemon):
+    run = daemon.execute("bash", ":")["id"]
+    for offset in ("-1", "x", "", "1x", "%201", "99999999999999999999999999", "0x10"):
+        problem(daemon.get(f"/v1/executions/{run}/events?offset={offset}"), 400)
+
+
+def test_unknown_paths(daemon):
+    for path in ("/nothing", "/v1", "/v1/", "/v1/execute/", "//v1/execute", "/v1/executions/x", f"/v1/executions/{ID.upper()}",
+                 f"/v1/executions/{ID}0", f"/v1/executions/{ID}/", f"/v1/executions/{ID}/../../../healthz", "/v1/../healthz",
+                 "/%2e%2e/healthz", "/v1%2fexecutions", f"/v1/executions/{ID}%00", f"/v1/executions/{ID}%0a", "/healthz%20",
+                 "/healthz%-f", "/healthz;x", "/HEALTHZ", "/%zz", "/%", f"/v1/executions/{ID}/events/x", "/" + "a" * 2000):
+        assert daemon.get(path).status == 404, path
+    for path in ("/health%7a", "/%68ealthz", "/healthz?x=%00&y=%", "/healthz?" + "a=1&" * 200):
+        assert daemon.get(path, check=False).status == 200, path
+    problem(daemon.get(f"/v1/executions/{ID}"), 404, "not_found")
+    problem(daemon.get(f"/v1/batches/{ID}"), 404, "not_found")
+    problem(daemon.get(f"/v1/executions/{ID}/events"), 404, "not_found")
+
+
+def test_methods(daemon):
+    for method, path, allowed in (("GET", "/v1/execute", "POST"), ("PUT", "/v1/executions", "POST, GET, HEAD"),
+                                  ("POST", f"/v1/executions/{ID}", "GET, HEAD, DELETE"), ("PATCH", "/healthz", "GET, HEAD"),
+                                  ("OPTIONS", "/v1/execute", "POST"), ("DELETE", "/", "GET, HEAD"), ("BREW", "/readyz", "GET, HEAD")):
+        answer = daemon.request(method, path)
+        problem(answer, 405, "method_not_allowed")
+        assert answer.headers["Allow"] == allowed, (method, path, answer)
+
+
+def test_head(daemon):
+    run = daemon.execute("python", "print(1)")["id"]
+    for path in ("/healthz", "/v1/languages", f"/v1/executions/{run}", "/v1/executions", f"/v1/executions/{run}/events"):
+        answer = daemon.request("HEAD", path)
+        assert answer.status == 200 and answer.body == b"", (path, answer)
+    assert daemon.request("HEAD", "/nothing").status == 404
+    assert daemon.request("HEAD", "/v1/execute").status == 405
+
+
+# Bodies
+
+
+def raw(daemon, text, seconds=10):
+    """What comes back for these bytes until the daemon closes or says nothing more."""
+    sock = daemon.socket(seconds)
+    got = b""
+    try:
+        sock.sendall(text)
+        while True:
+            more = sock.recv(65536)
+            if not more:
+                break
+            got += more
+            if b"\r\n\r\n" in got and b"chunked" not in got.split(b"\r\n\r\n")[0]:
+                head, body = got.split(b"\r\n\r\n", 1)
+                length = re.search(rb"content-length: (\d+)", head, re.I)
+                if length and len(body) >= int(length[1]):
+                    break
+    except (ConnectionError, TimeoutError):
+        pass
+    finally:
+        sock.close()
+    return got
+
+
+def test_body_announced_as_too_large(daemon):
+    """It is refused although none of it was sent."""
+    got = raw(daemon, b"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 413 ") and b"too_large" in got, got
+    got = raw(daemon, b"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 413 "), got
+    got = raw(daemon, b"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n")
+    assert re.match(rb"HTTP/1.1 (413|400) ", got), got
+
+
+def test_body_too_large_in_chunks():
+    with support.Daemon("--body-bytes", "64k") as own:
+        chunk = b"1000\r\n" + b"x" * 4096 + b"\r\n"
+        head = b"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        assert raw(own, head + 20 * chunk + b"0\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+        # One that does not end is not read for ever.
+        sock = own.socket(10)
+        sent = 0
+        with pytest.raises(OSError):
+            sock.sendall(head)
+            while sent < 64 << 20:
+                sock.sendall(chunk)
+                sent += len(chunk)
+        sock.close()
+        assert sent < 32 << 20, sent
+        assert own.post("/v1/execute", {"language": "bash", "code": "x" * 70000}).status == 413
+        assert own.execute("bash", "echo ok")["stdout"] == "ok\n"
+
+
+def test_body_in_chunks(daemon):
+    body = json.dumps({"language": "bash", "code": "echo chunked"}).encode()
+    connection = daemon.connect()
+    connection.request("POST", "/v1/execute", iter([body[:5], body[5:]]), {"Transfer-Encoding": "chunked"}, encode_chunked=True)
+    assert json.loads(connection.getresponse().read())["stdout"] == "chunked\n"
+    connection.close()
+
+
+def test_body_encoding_and_type(daemon):
+    """The type is not looked at; a compressed body is refused."""
+    body = {"language": "bash", "code": "echo ok"}
+    for kind in ("application/x-www-form-urlencoded", "text/plain", "application/json; charset=utf-8"):
+        assert daemon.post("/v1/execute", body, headers={"Content-Type": kind}).status == 200
+    problem(daemon.post("/v1/execute", body, headers={"Content-Encoding": "gzip"}), 415)
+    assert daemon.post("/v1/execute", body, headers={"Content-Encoding": "identity"}).status == 200
+
+
+# Who may call
+
+
+@pytest.mark.parametrize("host, status", [("localhost", 200), ("127.0.0.1", 200), ("127.0.0.1:1", 200), ("[::1]:7700", 200),
+                                          ("LOCALHOST:80", 200), ("evil.example", 421), ("localhost.evil.example", 421),
+                                          ("127.0.0.1.evil.example", 421), ("", 421), ("evil@localhost", 421), ("\xff", 421)])
+def test_host(daemon, host, status):
+    answer = daemon.get("/healthz", headers={"Host": host})
+    assert answer.status == status, answer
+    if status == 421:
+        problem(answer, 421, "foreign_host")
+
+
+def test_no_host(daemon):
+    assert raw(daemon, b"GET /healthz HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 4")
+    assert b" 421 " in raw(daemon, b"GET /healthz HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://127.0.0.1", "https://localhost", "",
+                                    "file://", "http://localhost.evil.example"])
+def test_foreign_origin(daemon, origin):
+    for method, path in (("GET", "/healthz"), ("POST", "/v1/execute"), ("OPTIONS", "/v1/execute")):
+        answer = daemon.request(method, path, b"{}" if method == "POST" else None,
+                                headers={"Origin": origin, "Access-Control-Request-Method": "POST"})
+        problem(answer, 403, "foreign_origin")
+        assert not any(name.lower().startswith("access-control") for name in answer.headers)
+
+
+def test_own_origin(daemon):
+    assert daemon.get("/healthz", headers={"Origin": daemon.address}).status == 200
+
+
+def test_listed_names():
+    with support.Daemon("--set", "hosts=box.example", "--set", "origins=https://app.example") as own:
+        assert own.get("/healthz", headers={"Host": "box.example:99"}).status == 200
+        assert own.get("/healthz", headers={"Host": "other.example"}).status == 421
+        page = {"Origin": "https://app.example"}
+        answer = own.post("/v1/execute", {"language": "bash", "code": ":"}, headers=page)
+        assert answer.status == 200 and answer.headers["Access-Control-Allow-Origin"] == "https://app.example"
+        asked = own.request("OPTIONS", "/v1/execute", headers={**page, "Access-Control-Request-Method": "POST"})
+        assert asked.status == 204 and "POST" in asked.headers["Access-Control-Allow-Methods"]
+        assert "Authorization" in asked.headers["Access-Control-Allow-Headers"] and asked.headers["Vary"] == "Origin"
+        assert own.get("/healthz", headers={"Origin": "https://app.example.evil"}).status == 403
+
+
+# Where it listens
+
+
+def test_unix_socket(tmp_path):
+    path = tmp_path / "cordon.sock"
+    with support.Daemon(listen=f"unix:{path}") as own:
+        assert own.address == f"unix:{path}" and own.execute("bash", "echo here")["stdout"] == "here\n"
+        assert os.stat(path).st_mode & 0o777 == 0o660
+        assert own.get("/healthz", headers={"Host": "whatever"}).status == 200
+        code, text = support.Daemon(listen=f"unix:{path}").refused()
+        assert code == 125 and "somebody else serves" in text, text
+        assert own.get("/healthz").status == 200
+    # Its own user may remove the socket only where it may write.
+    assert path.exists() == (os.getuid() == 0)
+
+
+def test_unix_socket_left_by_a_dead_daemon(tmp_path):
+    path = tmp_path / "cordon.sock"
+    dead = support.Daemon(listen=f"unix:{path}").wait_ready()
+    dead.kill()
+    dead.clear()
+    assert path.exists()
+    with support.Daemon(listen=f"unix:{path}") as own:
+        assert own.get("/healthz").status == 200
+
+
+def test_an_address_that_is_taken(daemon):
+    code, text = support.Daemon(listen=f"127.0.0.1:{daemon.port}").refused()
+    assert code == 125 and "another server is there" in text, text
+
+
+@pytest.mark.parametrize("flags, words", [((), "TLS|clear"), (("--behind-proxy",), "there are no keys")])
+def test_not_on_every_address_without_keys(flags, words):
+    code, text = support.Daemon(*flags, listen="0.0.0.0:0").refused()
+    assert code in (2, 125) and re.search(words, text), text
+
+
+def test_a_proxy_makes_loopback_reachable(open_dir):
+    """Whatever comes through it comes from loopback: without a key nobody is let in."""
+    code, text = support.Daemon("--behind-proxy", data=open_dir / "none").refused()
+    assert code in (2, 125) and "no keys" in text, text
+    data = open_dir / "data"
+    key = subprocess.run([CORDON, "key", "new", "--name", "one", "--data-dir", data], capture_output=True, check=True)
+    with support.Daemon("--behind-proxy", data=data) as own:
+        problem(own.get("/v1/languages"), 401)
+        assert own.get("/v1/languages", key=key.stdout.decode().strip()).status == 200
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    place = tmp_path_factory.mktemp("tls")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                           "-keyout", place / "key.pem", "-out", place / "cert.pem", "-days", "2", "-subj", "/CN=localhost",
+                           "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"], capture_output=True, check=False)
+    if made.returncode:
+        skip("openssl is not installed")
+    return place
+
+
+def test_tls(certificate):
+    trust = ssl.create_default_context(cafile=certificate / "cert.pem")
+    flags = ("--tls-cert", certificate / "cert.pem", "--tls-key", certificate / "key.pem")
+    with support.Daemon(*flags, tls=trust) as own:
+        assert own.address.startswith("https://") and own.execute("python", "print(6*7)")["stdout"] == "42\n"
+        events = own.stream("POST", "/v1/execute", {"language": "bash", "code": "echo a; echo b >&2"}).rest()
+        assert events[-1]["result"]["stdout"] == "a\n"
+        word = mark()
+        stream = own.stream("POST", "/v1/execute", {"language": "python", "code": SLEEP, "args": [word], "warm": False})
+        wait_marked(word)
+        stream.close()
+        seconds_until_gone(word)
+        with pytest.raises((http.client.HTTPException, ConnectionError)):
+            plain = http.client.HTTPConnection("127.0.0.1", own.port, timeout=10)
+            plain.request("GET", "/healthz")
+            plain.getresponse()
+
+
+def test_tls_files_that_do_not_fit(certificate):
+    code, text = support.Daemon("--tls-cert", certificate / "key.pem", "--tls-key", certificate / "cert.pem").refused()
+    assert code in (2, 125) and "certificate" in text, text
+    code, text = support.Daemon("--tls-cert", certificate / "cert.pem").refused()
+    assert code in (2, 125) and "tls_key" in text, text
+
+
+def activated(sock, *flags, **how):
+    """As systemd starts it: the socket as descriptor 3."""
+    shell = 'exec 3<&"$0" && export LISTEN_FDS=1 LISTEN_PID=$$ && exec "$@"'
+    return support.Daemon(*flags, prefix=("bash", "-c", shell, str(sock.fileno())), pass_fds=(sock.fileno(),), **how)
+
+
+def test_socket_activation():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        port = sock.getsockname()[1]
+        with activated(sock, listen="127.0.0.1:1") as own:
+            assert own.port == port and own.execute("bash", "echo here")["stdout"] == "here\n"
+        with activated(sock, listen="127.0.0.1:1") as own:
+            assert own.port == port and own.get("/healthz").status == 200
+
+
+def test_socket_activation_is_checked_like_an_address():
+    with socket.socket() as sock:
+        sock.bind(("0.0.0.0", 0))
+        sock.listen()
+        code, text = activated(sock, listen="127.0.0.1:1").refused()
+        assert code in (2, 125) and "reached from elsewhere" in text, text
+
+
+def test_notify(open_dir):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(open_dir / "notify"))
+        os.chmod(open_dir / "notify", 0o777)
+        sock.settimeout(20)
+        with support.Daemon(env={"NOTIFY_SOCKET": str(open_dir / "notify")}):
+            assert b"READY=1" in sock.recv(4096)
+        assert b"STOPPING=1" in sock.recv(4096)
+
+
+# Settings
+
+
+def test_data_that_its_user_cannot_reach(tmp_path):
+    if os.getuid():
+        pytest.skip("only the superuser's daemon becomes another user")
+    os.chmod(tmp_path, 0o700)
+    code, text = support.Daemon(data=tmp_path / "data").refused()
+    assert code == 125 and "user 'nobody' cannot use" in text, text
+
+
+def test_check_only(tmp_path):
+    done = subprocess.run([CORDON, "serve", "--check", "--data-dir", tmp_path / "d"], capture_output=True, check=False)
+    assert done.returncode == 0 and b"good" in done.stdout and not (tmp_path / "d").exists()
+
+
+def test_reload(open_dir):
+    config = open_dir / "cordon.yaml"
+
+    def write(text, event, own=None):
+        config.write_text(text)
+        config.chmod(0o644)
+        if own:
+            count = len(own.log(event))
+            own.signal(signal.SIGHUP)
+            wait_for(lambda: len(own.log(event)) > count)
+
+    body = {"language": "bash", "code": ":", "limits": {"wall_ms": "9s"}}
+    write("ceilings: {wall_ms: 10s, cpu_ms: 20s}\n", None)
+    with support.Daemon("--config", config, "--set", "hosts=flag.example", "--log", "debug") as own:
+        assert own.post("/v1/execute", body).status == 200
+        write("ceilings: {wall_ms: 5s, cpu_ms: 20s}\norigins: [https://page.example]\n", "reloaded", own)
+        found = problem(own.post("/v1/execute", body), 400, field="/limits/wall_ms")
+        assert "5000" in found["detail"]
+        assert own.get("/healthz", headers={"Origin": "https://page.example"}).status == 200
+        assert own.get("/healthz", headers={"Host": "flag.example"}).status == 200, "a flag was forgotten"
+        write("ceilings: {wall_ms: [}\n", "reload_failed", own)
+        assert str(config) in json.dumps(own.log("reload_failed")[-1])
+        problem(own.post("/v1/execute", body), 400, field="/limits/wall_ms")
+        write("ceilngs: {}\n", "reload_failed", own)
+        assert "ceilings" in json.dumps(own.log("reload_failed")[-1])
+        assert own.get("/readyz").status == 200
+
+
+def test_ceilings_of_the_server():
+    with support.Daemon("--set", "ceilings=memory_bytes=256m,wall_ms=20s,disk_bytes=128m") as own:
+        limits = get_json(own, "/v1/limits")["ceilings"]
+        assert limits["memory_bytes"] == 256 << 20
+        problem(own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"memory_bytes": "1g"}}), 400,
+                field="/limits/memory_bytes")
+
+
+def test_places_in_memory():
+    """All cells together are bounded; one that can never fit is told so, others wait."""
+    with support.Daemon("--set", "memory_bytes=600m", "--concurrency", "8") as own:
+        problem(own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"memory_bytes": "1g"}}), 422, "too_large_for_host")
+        runs = [own.start("bash", "sleep 0.3") for _ in range(3)]
+        assert sorted(own.get(f"/v1/executions/{run}").json["state"] for run in runs)[:2] == ["queued", "queued"]
+        assert {own.result(run)["status"] for run in runs} == {"ok"}
+
+
+def test_queue_wait():
+    with support.Daemon("--concurrency", "1", "--queue-wait-ms", "200ms") as own:
+        run = own.start("python", SLEEP)
+        answer = own.post("/v1/execute", {"language": "bash", "code": ":"})
+        problem(answer, 429, "full")
+        assert int(answer.headers["Retry-After"]) > 0
+        late = own.start("bash", ":")
+        assert own.result(late)["status"] == "rejected"
+        own.delete(f"/v1/executions/{run}")
+
+
+# The end
+
+
+def test_drain_lets_what_runs_finish():
+    with support.Daemon("--concurrency", "1", "--drain-ms", "30s") as own:
+        word, answers = mark(), {}
+
+        def call(name, **fields):
+            answers[name] = own.post("/v1/execute", {"language": "python", **fields})
+
+        running = threading.Thread(target=call, args=("running",), kwargs={
+            "code": "import time; time.sleep(1); print('finished')", "args": [word], "warm": False})
+        running.start()
+        wait_marked(word)
+        waiting = threading.Thread(target=call, args=("waiting",), kwargs={"code": "print(1)"})
+        waiting.start()
+        stored = own.start("python", "print('accepted')")
+        wait_for(lambda: "cordon_runs_queued 2" in own.get("/metrics").body.decode())
+        own.signal()
+        wait_for(lambda: own.get("/readyz").status == 503)
+        refused = own.post("/v1/execute", {"language": "bash", "code": ":"})
+        problem(refused, 503, "draining")
+        assert int(refused.headers["Retry-After"]) > 0
+        assert own.get("/healthz").status == 200
+        running.join()
+        waiting.join()
+        assert answers["running"].status == 200 and answers["running"].json["stdout"] == "finished\n"
+        problem(answers["waiting"], 503, "draining")
+        own.own_data = False
+        assert own.ended() == 0
+    try:
+        with support.Daemon(data=own.data) as after:
+            result = after.result(stored)
+            assert result["status"] == "internal_error" and "stopped" in result["reason"], result
+    finally:
+        own.own_data = True
+        own.clear()
+
+
+def test_drain_tells_those_who_wait_although_nothing_runs():
+    """Nobody is cut off between his answer and the end."""
+    for _ in range(5):
+        with support.Daemon("--concurrency", "2") as own:
+            answers = []
+            threads = [threading.Thread(target=lambda: answers.append(own.post("/v1/execute", {
+                "language": "python", "code": "import time; time.sleep(0.15); print('whole')"}))) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.1)
+            own.signal()
+            for thread in threads:
+                thread.join()
+            assert own.ended() == 0
+        assert sorted(answer.status for answer in answers) in ([200, 200], [200, 503], [503, 503]), answers
+
+
+def test_drain_deadline():
+    with support.Daemon("--drain-ms", "300ms") as own:
+        word = mark()
+        stream = own.stream("POST", "/v1/execute", {"language": "python", "code": SLEEP, "args": [word], "warm": False})
+        wait_marked(word)
+        own.signal()
+        assert stream.rest()[-1]["result"]["status"] == "cancelled"
+        begin = time.monotonic()
+        assert own.ended() == 0 and time.monotonic() - begin < 10
+        assert not marked(word)
+
+
+def test_second_signal_ends_at_once():
+    with support.Daemon("--drain-ms", "60s") as own:
+        word = mark()
+        connection = own.connect()
+        connection.request("POST", "/v1/execute", json.dumps({"language": "python", "code": SLEEP, "args": [word], "warm": False}))
+        wait_marked(word)
+        own.signal()
+        wait_for(lambda: own.log("draining"))
+        begin = time.monotonic()
+        own.signal()
+        own.ended()
+        assert time.monotonic() - begin < 10 and not marked(word)
+        connection.close()
+
+
+def test_idle_connections_do_not_hold_it():
+    with support.Daemon() as own:
+        idle = [own.socket() for _ in range(10)]
+        kept = own.connect()
+        own.get("/healthz", connection=kept)
+        begin = time.monotonic()
+        assert own.stop() == 0 and time.monotonic() - begin < 5
+        for sock in idle:
+            sock.close()
+        kept.close()
