@@ -219,6 +219,7 @@ static void judged(struct work_item *item)
     execution->failure = (cordon_error){0};
     json_object_set_new(result, "id", json_string(execution->id));
     json_object_set_new(result, "created_at", json_string(execution->created_at));
+    json_object_set_new(result, "redactions", redactor_counts_json(execution->redactor));
     auto_free char *text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
     finish(execution, text ? text : "{}", result);
 }

@@ -187,13 +187,41 @@ static int run_framework(cordon_engine *engine, const json_t *request, const str
 }
 
 /* Output that was to be redacted must not pass unredacted. */
-static int check_sanitize(const json_t *request, const struct judge_options *options, cordon_error *err)
+static int check_filter(const json_t *request, const struct judge_options *options, cordon_error *err)
 {
-    const json_t *sanitize = json_object_get(request, "sanitize");
-    if (!sanitize || json_is_false(sanitize) || (options && options->filter))
+    const json_t *sanitize = json_object_get(request, "sanitize"), *value;
+    char field[128] = "/sanitize", *at = field;
+    const char *name;
+    bool needs = sanitize && !json_is_false(sanitize);
+    json_object_foreach(json_object_get((json_t *)request, "env"), name, value)
+    {
+        if (!needs && json_is_true(json_object_get(value, "secret"))) {
+            snprintf(at, sizeof field, "/env/%.100s", name);
+            needs = true;
+        }
+    }
+    if (!needs || (options && options->filter))
         return 0;
-    error_field(err, "/sanitize", "nothing here can sanitize output");
-    return error_hint(err, "run it through the daemon, or leave sanitize out");
+    error_field(err, field, "nothing here can redact it in the output");
+    return error_hint(err, "use `cordon test` or the daemon, or give the tests a filter");
+}
+
+/* The request as it is run: what its programs print is compared as it is, so the filter comes only where it is shown.
+ */
+static json_t *unfiltered(const json_t *request)
+{
+    json_t *plain = json_copy((json_t *)request), *env = json_deep_copy(json_object_get(request, "env")), *value;
+    const char *name;
+    void *safe;
+    json_object_del(plain, "sanitize");
+    json_object_foreach_safe(env, safe, name, value)
+    {
+        if (json_is_true(json_object_get(value, "secret")))
+            json_object_set_new(value, "secret", json_false());
+    }
+    if (env)
+        json_object_set_new(plain, "env", env);
+    return plain;
 }
 
 int judge_run(cordon_engine *engine, const json_t *request, const struct judge_options *options, json_t **result,
@@ -204,11 +232,16 @@ int judge_run(cordon_engine *engine, const json_t *request, const struct judge_o
     err = err ? err : &unasked;
     int code = spec_read(json_object_get(request, "tests"), &spec, err);
     if (code == 0)
-        code = check_sanitize(request, options, err);
+        code = check_filter(request, options, err);
     if (code < 0)
         return code;
-    return spec.cases ? run_cases(engine, request, &spec, options, result, err)
-                      : run_framework(engine, request, &spec, options, result, err);
+    json_t *plain = unfiltered(request);
+    if (!plain)
+        return error_nomem(err);
+    code = spec.cases ? run_cases(engine, plain, &spec, options, result, err)
+                      : run_framework(engine, plain, &spec, options, result, err);
+    json_decref(plain);
+    return code;
 }
 
 int judge_check(const json_t *request, cordon_error *err)

@@ -249,3 +249,14 @@ size_t redactor_counts(const struct redactor *redactor, const struct redaction *
     *rows = redactor->rows;
     return filled;
 }
+
+json_t *redactor_counts_json(const struct redactor *redactor)
+{
+    const struct redaction *rows = NULL;
+    size_t count = redactor ? redactor_counts(redactor, &rows) : 0;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "rule", rows[i].rule, "stream", rows[i].where, "count",
+                                              (json_int_t)rows[i].count));
+    return list;
+}

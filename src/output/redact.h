@@ -9,6 +9,7 @@
 
 #include <cordon/error.h>
 #include <cordon/run.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,5 +60,7 @@ struct redaction {
 
 /* What was replaced so far; borrowed until the next call. */
 size_t redactor_counts(const struct redactor *redactor, const struct redaction **rows);
+/* The same as a Result has it; NULL when memory is out. `redactor` may be NULL. */
+json_t *redactor_counts_json(const struct redactor *redactor);
 
 #endif

@@ -18,10 +18,12 @@
 #include "cli/terminal.h"
 #include "judge/judge.h"
 #include "judge/runs.h"
+#include "plan/request_json.h"
 #include "service/batch_output.h"
 #include "service/batch_show.h"
 #include "service/commands.h"
 #include "service/interrupt.h"
+#include "service/sanitizer.h"
 #include "service/test_flags.h"
 
 #define PARALLEL_MAX 256
@@ -127,17 +129,18 @@ static bool next_task(struct batch *batch, struct task *task)
     return false;
 }
 
-static int run_plain(struct batch *batch, const json_t *request, json_t **answer, cordon_error *err)
+static int run_plain(struct batch *batch, const cordon_request *request, const struct sanitizer *sanitizer,
+                     json_t **answer, cordon_error *err)
 {
-    auto_free char *text = json_dumps(request, JSON_COMPACT);
-    cordon_request *parsed = NULL;
+    cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
     cordon_run *run = NULL;
     cordon_result *result = NULL;
-    int code = text ? cordon_request_from_json(text, strlen(text), &parsed, err) : error_nomem(err);
-    if (code == 0)
-        code = cordon_run_start(batch->engine, parsed, NULL, &run, err);
+    options.filter = sanitizer_filter(sanitizer);
+    int code = cordon_run_start(batch->engine, request, &options, &run, err);
     if (code == 0)
         code = runs_wait(&batch->runs, 0, run, &result, err);
+    if (code == 0)
+        sanitizer_tell(sanitizer, result);
     const char *json = code == 0 ? cordon_result_json(result) : NULL;
     if (code == 0) {
         *answer = json ? json_loads(json, JSON_ALLOW_NUL, NULL) : NULL;
@@ -145,20 +148,36 @@ static int run_plain(struct batch *batch, const json_t *request, json_t **answer
     }
     cordon_result_free(result);
     cordon_run_free(run);
-    cordon_request_free(parsed);
+    return code;
+}
+
+static int run_tests(struct batch *batch, const json_t *request, const struct sanitizer *sanitizer, json_t **answer,
+                     cordon_error *err)
+{
+    struct judge_options options = {.parallel = 1, .cancel = &batch->cancel, .filter = sanitizer_filter(sanitizer)};
+    int code = judge_run(batch->engine, request, &options, answer, err);
+    if (code == 0)
+        json_object_set_new(*answer, "redactions", redactor_counts_json(sanitizer->redactor));
     return code;
 }
 
 static int run_task(struct batch *batch, const struct task *task, json_t **answer, cordon_error *err)
 {
-    struct judge_options options = {.parallel = 1, .cancel = &batch->cancel};
+    cordon_request *request = NULL;
+    struct sanitizer sanitizer = {0};
     if (!task->request) {
         *err = task->error;
         return err->code;
     }
-    if (json_object_get(task->request, "tests"))
-        return judge_run(batch->engine, task->request, &options, answer, err);
-    return run_plain(batch, task->request, answer, err);
+    int code = request_from_object(task->request, &request, err);
+    if (code == 0)
+        code = sanitizer_open(&sanitizer, request, SANITIZE_NONE, err);
+    if (code == 0)
+        code = json_object_get(task->request, "tests") ? run_tests(batch, task->request, &sanitizer, answer, err)
+                                                       : run_plain(batch, request, &sanitizer, answer, err);
+    sanitizer_close(&sanitizer);
+    cordon_request_free(request);
+    return code;
 }
 
 static bool is_cancelled(const json_t *result)

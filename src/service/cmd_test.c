@@ -13,8 +13,10 @@
 #include "cli/terminal.h"
 #include "judge/compare.h"
 #include "judge/judge.h"
+#include "plan/request_json.h"
 #include "service/commands.h"
 #include "service/interrupt.h"
+#include "service/sanitizer.h"
 #include "service/test_flags.h"
 
 #define FAILED_SHOWN 20
@@ -226,11 +228,22 @@ static int run(struct test_flags *flags, const char *file, json_t **result, cord
     struct progress progress = {.is_shown = !flags->run.json && !flags->run.quiet && isatty(STDERR_FILENO)};
     struct judge_options options = {
         .parallel = flags->parallel, .cancel = &interrupted, .on_case = on_case, .context = &progress};
+    cordon_request *request = NULL;
+    struct sanitizer sanitizer = {0};
     int code = open_engine(flags, &engine, err);
     if (code == 0)
         code = name_language(engine, flags, file, err);
     if (code == 0)
+        code = request_from_object(flags->request, &request, err);
+    if (code == 0)
+        code = sanitizer_open(&sanitizer, request, SANITIZE_NONE, err);
+    options.filter = sanitizer_filter(&sanitizer);
+    if (code == 0)
         code = judge_run(engine, flags->request, &options, result, err);
+    if (code == 0)
+        json_object_set_new(*result, "redactions", redactor_counts_json(sanitizer.redactor));
+    sanitizer_close(&sanitizer);
+    cordon_request_free(request);
     clear_progress(&progress);
     cordon_engine_close(engine);
     return code;

@@ -219,3 +219,19 @@ def test_bar_is_for_terminals(batch):
 def test_usage(arguments, says, tmp_path):
     done = cordon("batch", *arguments, cwd=tmp_path)
     assert done.code == 2 and says in done.errors, done
+
+
+def test_secrets_are_redacted(batch):
+    """Compared as they are, shown redacted; in plain runs and in tests."""
+    env = {"S": {"value": "hunter2hunter2", "secret": True}}
+    code = "import os; print(os.environ['S'], 'a@b.com')"
+    tests = {"cases": [{"expected": "hunter2hunter2 a@b.com"}, {"expected": "hunter2hunter2 other"}]}
+    batch.write(python(code, id="plain", env=env), python(code, id="all", env=env, sanitize="all"),
+                python(code, id="tests", env=env, tests=tests)).run()
+    assert "hunter2" not in batch.results.read_text()
+    found = batch.by_id()
+    assert found["plain"]["stdout"] == "[REDACTED_SECRET] a@b.com\n"
+    assert found["all"]["stdout"] == "[REDACTED_SECRET] [REDACTED_EMAIL]\n"
+    assert {each["rule"] for each in found["all"]["redactions"]} == {"known_secret", "email"}
+    assert [case["status"] for case in found["tests"]["tests"]["cases"]] == ["passed", "failed"]
+    assert found["tests"]["redactions"]
