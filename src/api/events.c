@@ -177,23 +177,28 @@ bool events_follow(struct events *events, struct http_call *http, bool sse, cons
     return true;
 }
 
-void events_end(struct events *events, const char *result)
+static void send_last(const struct subscriber *subscriber, const char *json)
 {
     auto_buf struct buf line = {0};
+    add_line(&line, subscriber->sse, "result", json);
+    http_stream_end(subscriber->http, buf_text(&line), line.length);
+}
+
+void events_end(struct events *events, const char *result)
+{
+    auto_buf struct buf json = {0};
     for (int stream = 1; stream <= 2; stream++) {
         deliver(events, stream, events->held[stream - 1], events->held_length[stream - 1]);
         events->held_length[stream - 1] = 0;
     }
-    buf_puts(&line, "{\"type\":\"result\",\"result\":");
-    buf_puts(&line, result);
-    buf_puts(&line, "}");
+    buf_puts(&json, "{\"type\":\"result\",\"result\":");
+    buf_puts(&json, result);
+    buf_puts(&json, "}");
     while (events->subscribers) {
         struct subscriber *subscriber = events->subscribers;
         events->subscribers = subscriber->next;
-        if (send_line(subscriber, "result", buf_text(&line))) {
-            http_stream_end(subscriber->http);
-            free(subscriber);
-        }
+        send_last(subscriber, buf_text(&json));
+        free(subscriber);
     }
 }
 

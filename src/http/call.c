@@ -232,31 +232,39 @@ static bool keeps_up(const struct http_call *call)
     return behind <= (call->server->stream_bytes > STREAMS_MAX ? BEHIND_MAX : (size_t)HTTP_STREAM_MAX);
 }
 
+static bool add_part(struct http_call *call, const void *bytes, size_t length)
+{
+    buf_append(&call->parts, bytes, length);
+    if (call->parts.failed)
+        return false;
+    call->server->stream_bytes += length;
+    return true;
+}
+
 bool http_stream_write(struct http_call *call, const void *bytes, size_t length)
 {
     if (call->answer != ANSWER_STREAM || call->ended || call->gone)
         return true;
-    size_t before = call->parts.length;
-    if (keeps_up(call))
-        buf_append(&call->parts, bytes, length);
-    if (call->parts.length != before + length) {
-        call->ended = true;
-        tell_left(call);
-        call_abort(call);
-        return false;
+    if (keeps_up(call) && add_part(call, bytes, length)) {
+        resume(call);
+        return true;
     }
-    call->server->stream_bytes += length;
-    resume(call);
-    return true;
+    call->ended = true;
+    tell_left(call);
+    call_abort(call);
+    return false;
 }
 
-void http_stream_end(struct http_call *call)
+void http_stream_end(struct http_call *call, const void *bytes, size_t length)
 {
-    if (call->ended)
+    if (call->answer != ANSWER_STREAM || call->ended || call->gone)
         return;
     call->ended = true;
     call->left = NULL;
-    resume(call);
+    if (add_part(call, bytes, length))
+        resume(call);
+    else
+        call_abort(call);
 }
 
 /* Requests */

@@ -69,8 +69,10 @@ void http_stream(struct http_call *call, int status, const char *type, void (*le
 /* Never blocks. A reader that is more than `HTTP_STREAM_MAX` behind is dropped, earlier when all readers together are
  * far behind: then its `left` has been called, and this is false. */
 bool http_stream_write(struct http_call *call, const void *bytes, size_t length);
-void http_stream_end(struct http_call *call);
+/* The last part is taken however far behind the reader is. */
+void http_stream_end(struct http_call *call, const void *bytes, size_t length);
 
-#define HTTP_STREAM_MAX (16 << 20)
+/* Both streams of the largest profile fit, at six bytes of JSON for each of theirs. */
+#define HTTP_STREAM_MAX (64 << 20)
 
 #endif
