@@ -35,6 +35,8 @@ struct api {
     struct execution *oldest_done, **newest_done; /* those that are kept for a while */
     unsigned done_count, live_count;
     size_t done_bytes;
+    struct execution *unrecorded, **last_unrecorded; /* told, but not in the store yet */
+    struct loop_timer recorder;
     struct batch *batches;
     struct spending *spendings;    /* processor time of keys today */
     struct remembered *remembered; /* idempotency keys */

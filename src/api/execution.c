@@ -322,11 +322,12 @@ char *execution_text(const struct execution *execution)
     return text;
 }
 
-static void record(struct execution *execution, const char *text, const json_t *result)
+static void record(struct execution *execution)
 {
+    const json_t *result = execution->parsed;
     cordon_error err;
     auto_free char *asked = execution_text(execution);
-    struct store_run run = {execution->id, execution->key, asked ? asked : "{}", text};
+    struct store_run run = {execution->id, execution->key, asked ? asked : "{}", execution->result};
     if (store_finish(execution->api->store, &run, &err) < 0)
         log_error("store", &err);
     const json_t *usage = json_object_get(result, "usage");
@@ -363,6 +364,32 @@ static void remember(struct execution *execution)
     api->done_bytes += bytes_of(execution);
 }
 
+/* Found by its id until it is in the store. */
+static void record_later(struct execution *execution)
+{
+    struct api *api = execution->api;
+    execution->next_unrecorded = NULL;
+    *api->last_unrecorded = execution;
+    api->last_unrecorded = &execution->next_unrecorded;
+    loop_set_timer(api->loop, &api->recorder, clock_us());
+}
+
+void executions_record(struct api *api)
+{
+    struct execution *execution;
+    while ((execution = api->unrecorded)) {
+        api->unrecorded = execution->next_unrecorded;
+        if (!api->unrecorded)
+            api->last_unrecorded = &api->unrecorded;
+        if (execution->result && (!execution->failure.code || execution->announced))
+            record(execution);
+        log_run(execution, execution->parsed);
+        json_decref(take_ptr(&execution->parsed));
+        remember(execution);
+        execution_unref(execution);
+    }
+}
+
 /* Takes `result`. A run that was refused without having been announced leaves no record. */
 static void finish(struct execution *execution, const char *text, json_t *result)
 {
@@ -372,12 +399,9 @@ static void finish(struct execution *execution, const char *text, json_t *result
     execution->state = EXECUTION_DONE;
     execution->result = strdup(text);
     execution->done_us = clock_us();
-    if (!execution->failure.code || execution->announced)
-        record(execution, text, result);
+    execution->parsed = result;
     if (execution->failure.code)
         idempotency_forget(api, execution->id);
-    log_run(execution, result);
-    json_decref(result);
     events_end(&execution->events, text);
     while (execution->waiters) {
         struct waiter *waiter = execution->waiters;
@@ -385,9 +409,8 @@ static void finish(struct execution *execution, const char *text, json_t *result
         waiter->done(waiter, execution);
     }
     cordon_run_free(take_ptr(&execution->run));
-    remember(execution);
+    record_later(execution);
     admission_leave(api->admission, &execution->job);
-    execution_unref(execution);
 }
 
 void execution_cancel(struct execution *execution)

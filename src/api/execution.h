@@ -17,8 +17,10 @@ struct waiter {
 enum execution_state { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_DONE };
 
 struct execution {
-    struct execution *next;      /* in its bucket */
-    struct execution *next_done; /* among those that ended */
+    struct execution *next;            /* in its bucket */
+    struct execution *next_done;       /* among those that ended */
+    struct execution *next_unrecorded; /* its answer goes out first */
+    json_t *parsed;                    /* its result, until then */
     struct api *api;
     unsigned references;
     char id[ID_BYTES + 1];
@@ -71,6 +73,8 @@ json_t *execution_json(const struct execution *execution);
 /* A Result for a run that never was: its state is done, its status `rejected` or `internal_error`. */
 char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
 
+/* Writes down what has been told. */
+void executions_record(struct api *api);
 /* Each second: forgets what ended long ago, and lets streams know that they live. */
 void executions_tick(struct api *api);
 /* Those that wait for a place are told that there will be none; with `running`, the others are cancelled. */

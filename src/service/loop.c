@@ -127,6 +127,9 @@ void loop_run(struct loop *loop)
                 watch->ready(watch->context, event.events);
         }
         loop->event_count = 0;
+        /* What the events brought about goes out before anything that can wait. */
+        if (loop->before_sleep)
+            loop->before_sleep(loop->hook_context);
         run_timers(loop);
     }
 }

@@ -30,7 +30,8 @@ void loop_forget(struct loop *loop, struct loop_watch *watch);
 /* Known to the loop from its first setting on. 0 turns it off. */
 void loop_set_timer(struct loop *loop, struct loop_timer *timer, uint64_t at_us);
 void loop_drop_timer(struct loop *loop, struct loop_timer *timer);
-/* Called before each sleep; returns how long it may last at most, in milliseconds, or -1. */
+/* Called before each sleep, and between a round's events and its timers; returns how long a sleep may last at most, in
+ * milliseconds, or -1. */
 void loop_set_hook(struct loop *loop, int (*before_sleep)(void *context), void *context);
 
 void loop_run(struct loop *loop);

@@ -360,6 +360,11 @@ static void on_second(void *context)
     loop_set_timer(api->loop, &api->second, clock_us() + (api->draining ? SECOND_US / 20 : SECOND_US));
 }
 
+static void record(void *context)
+{
+    executions_record(context);
+}
+
 static int open_all(struct daemon *daemon, cordon_error *err)
 {
     struct api *api = &daemon->api;
@@ -370,6 +375,8 @@ static int open_all(struct daemon *daemon, cordon_error *err)
                                   .max_bytes = config->retention_bytes};
     api->loop = loop_new();
     api->newest_done = &api->oldest_done;
+    api->last_unrecorded = &api->unrecorded;
+    api->recorder = (struct loop_timer){.expired = record, .context = api};
     api->sanitize = sanitize_of(config);
     int code = api->loop ? watch_signals(daemon, err) : error_nomem(err);
     if (code == 0)
@@ -403,6 +410,7 @@ static void close_all(struct daemon *daemon)
     if (api->admission)
         executions_stop(api, true);
     work_close(api->work);
+    executions_record(api);
     http_server_close(api->server);
     batches_free(api);
     idempotency_free(api);
