@@ -1,5 +1,5 @@
-/* Tests as a request: one program against many cases, or a test file in the language's own framework. Blocks the calling
- * thread; the command line and the daemon's workers call it. */
+/* Tests as a request: one program against many cases, or a test file in the language's own framework. Blocks the
+ * calling thread; the command line and the daemon's workers call it. */
 #ifndef JUDGE_JUDGE_H
 #define JUDGE_JUDGE_H
 

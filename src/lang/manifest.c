@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "plan/path.h"
 
 /* A manifest is written by an operator, but a mistyped path must not swallow a disk image. */
 #define FILE_BYTES_MAX 65536
@@ -326,6 +327,9 @@ int manifest_load(const char *path, struct manifest **manifest, cordon_error *er
         return rc;
     }
     rc = check_warm(loaded, err);
+    if (rc == 0 && !request_path_is_safe(loaded->file))
+        rc = error_set(err, CORDON_EINVAL, "manifest", "%s: file is '%s', expected a name beneath the work directory",
+                       path, loaded->file);
     if (rc < 0) {
         manifest_free(loaded);
         return rc;

@@ -1,6 +1,6 @@
 /* Redaction: what looks like a secret, or is known to be one, is replaced in a stream before anybody sees it. Rules are
- * compiled once and shared; a redactor is one run's. It is no containment: a program that means to can print a secret in
- * a form that no rule knows.
+ * compiled once and shared; a redactor is one run's. It is no containment: a program that means to can print a secret
+ * in a form that no rule knows.
  *
  * Life cycle: redact_rules_open() → redactor_open() for each run → redactor_feed()/redactor_end() for each stream →
  * redactor_counts() → redactor_close(). Rules may be used from many threads at once, a redactor from one. */

@@ -86,6 +86,8 @@ static void test_manifest__errors_say_where_and_what(void **state)
         {"", "x.yaml:0:0", "empty"},
         {"id: y\nname: X\nextensions: [x]\nfile: f\nversion: [x]\nrun: {argv: [x]}\n", "x.yaml",
          "expected the file's name 'x'"},
+        {"id: x\nname: X\nextensions: [x]\nfile: ../f\nversion: [x]\nrun: {argv: [x]}\n", "x.yaml",
+         "file is '../f', expected a name beneath the work directory"},
         {GOOD_HEAD "run: {argv: [x]}\nwarm: {argv: [x, '{bootstrap}']}\n",
          "x.yaml:7:", "Missing required mapping field: bootstrap"},
         {GOOD_HEAD "run: {argv: [x]}\nwarm:\n  bootstrap: x\n", "x.yaml:8:", "Missing required mapping field: argv"},
