@@ -52,56 +52,29 @@ void execution_unref(struct execution *execution)
 
 /* What a request may ask for here */
 
-static int check_ceilings(const struct limits *limits, const struct limits *ceilings, bool allow_unlimited,
-                          const char *whose, cordon_error *err)
+/* The judge makes its own requests out of what was asked. */
+static void tolerate(struct execution *execution, const char *control)
 {
-    for (int i = 0; i < LIMIT_COUNT; i++) {
-        char field[64];
-        snprintf(field, sizeof field, "/limits/%s", limit_name((enum limit)i));
-        if (limits->value[i] == LIMIT_UNLIMITED && !allow_unlimited)
-            return error_field(err, field, "unlimited is not allowed here");
-        if (ceilings->value[i] && limits->value[i] > ceilings->value[i])
-            return error_field(err, field, "%lld is above %s ceiling of %lld", (long long)limits->value[i], whose,
-                               (long long)ceilings->value[i]);
-    }
-    return 0;
-}
-
-static int check_word(const char *allowed, const char *word, const char *usual, const char *field, cordon_error *err)
-{
-    const char *wanted = word ? word : usual;
-    size_t length = strlen(wanted);
-    if (!*allowed)
-        return 0;
-    for (const char *at = allowed; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-        if (strcspn(at, ",") == length && strncmp(at, wanted, length) == 0)
-            return 0;
-    return error_field(err, field, "this key may not use '%s'; expected one of %s", wanted, allowed);
+    json_t *list = json_object_get(execution->asked, "optional");
+    if (!list && json_object_set_new(execution->asked, "optional", json_array()) == 0)
+        list = json_object_get(execution->asked, "optional");
+    json_array_append_new(list, json_string(control));
 }
 
 static int apply_policy(struct execution *execution, const struct caller *caller, cordon_error *err)
 {
     const struct config *config = execution->api->config;
     cordon_request *request = execution->request;
-    struct limits limits = request->limits;
+    struct limits limits = {0};
     int code = 0;
-    if (request->mount_count)
-        return error_field(err, "/mounts", "files of the daemon's machine cannot be mounted over HTTP");
-    for (char **control = config->optional; code == 0 && control && *control; control++)
+    execution->policy = (struct policy){config->ceilings, config->allow_unlimited, caller->key};
+    for (char **control = config->optional; code == 0 && control && *control; control++) {
         code = cordon_request_add_optional(request, *control, err);
-    if (code == 0)
-        code = limits_complete(&limits, request->profile, err);
-    if (code == 0)
-        code = check_ceilings(&limits, &config->ceilings, config->allow_unlimited, "this server's", err);
-    if (code == 0 && !caller->anonymous) {
-        code = check_ceilings(&limits, &caller->key.ceilings, true, "this key's", err);
-        if (code == 0)
-            code = check_word(caller->key.isolation, request->isolation, "container", "/isolation", err);
-        if (code == 0)
-            code = check_word(caller->key.network, request->network, "none", "/network", err);
-        if (code == 0 && caller->key.fresh)
-            code = cordon_request_set_warm(request, false, err);
+        if (execution->tests)
+            tolerate(execution, *control);
     }
+    if (code == 0)
+        code = policy_apply(&execution->policy, request, &limits, err);
     int64_t memory = limits.value[LIMIT_MEMORY_BYTES], processes = limits.value[LIMIT_PROCESSES];
     execution->job.memory_bytes = memory == LIMIT_UNLIMITED ? 0 : (uint64_t)memory;
     execution->job.processes = processes == LIMIT_UNLIMITED ? 0 : (uint64_t)processes;
@@ -199,7 +172,9 @@ static void judge(struct work_item *item)
 {
     struct execution *execution = (struct execution *)((char *)item - offsetof(struct execution, item));
     struct judge_options options = {.cancel = &execution->cancelled,
-                                    .filter = execution->redactor ? &execution->filter : NULL};
+                                    .filter = execution->redactor ? &execution->filter : NULL,
+                                    .bound = policy_bound,
+                                    .bound_context = &execution->policy};
     if (judge_run(execution->api->engine, execution->asked, &options, &execution->judged, &execution->failure) < 0)
         execution->judged = NULL;
 }

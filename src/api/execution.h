@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "api/events.h"
+#include "api/policy.h"
 
 /* Somebody who waits for the end. */
 struct waiter {
@@ -33,6 +34,7 @@ struct execution {
     json_t *asked;
     cordon_request *request;
     struct lane_limits lane;
+    struct policy policy;
     struct redactor *redactor;
     cordon_filter filter;
     struct job job;

@@ -45,7 +45,7 @@ static int open_helper(struct bench *bench, const json_t *request, const json_t 
         if (json_object_get(request, shared[i]))
             json_object_set(whole, shared[i], json_object_get(request, shared[i]));
     struct program *helper = &bench->helpers[bench->helper_count];
-    int code = whole ? program_open(helper, whole, pointer, err) : error_nomem(err);
+    int code = whole ? program_open(helper, whole, pointer, bench->program.options, err) : error_nomem(err);
     json_decref(whole);
     bench->helper_count += code == 0;
     struct program_input nothing = {0};
@@ -105,11 +105,11 @@ static int check_cases(const struct bench *bench, cordon_error *err)
 }
 
 int bench_open(struct bench *bench, cordon_engine *engine, const json_t *request, const struct spec *spec,
-               cordon_error *err)
+               const struct judge_options *options, cordon_error *err)
 {
     *bench = (struct bench){.engine = engine, .spec = spec};
     runs_open(&bench->runs);
-    int code = program_open(&bench->program, request, "", err);
+    int code = program_open(&bench->program, request, "", options, err);
     if (code == 0)
         code = check_cases(bench, err);
     if (code == 0)

@@ -28,7 +28,7 @@ struct verdict {
 
 /* Opens the programs of a request; says what is wrong with any of its cases before the first one runs. */
 int bench_open(struct bench *bench, cordon_engine *engine, const json_t *request, const struct spec *spec,
-               cordon_error *err);
+               const struct judge_options *options, cordon_error *err);
 void bench_close(struct bench *bench);
 
 /* An error means that Cordon failed, or that the request cannot be run at all. */

@@ -271,12 +271,15 @@ static int take_report(cordon_result *result, enum report_format format, struct 
     return code;
 }
 
-static int run_request(cordon_engine *engine, json_t *whole, const atomic_bool *cancel, cordon_result **result,
-                       cordon_error *err)
+static int run_request(cordon_engine *engine, json_t *whole, const struct judge_options *options,
+                       cordon_result **result, cordon_error *err)
 {
     cordon_request *request = NULL;
     cordon_run *run = NULL;
+    const atomic_bool *cancel = options ? options->cancel : NULL;
     int code = parse_request(whole, &request, err);
+    if (code == 0 && options && options->bound)
+        options->bound(options->bound_context, request);
     if (code == 0)
         code = cordon_run_start(engine, request, NULL, &run, err);
     if (code == 0)
@@ -287,8 +290,8 @@ static int run_request(cordon_engine *engine, json_t *whole, const atomic_bool *
 }
 
 int framework_run(cordon_engine *engine, const struct framework *framework, const json_t *request,
-                  const struct spec *spec, const atomic_bool *cancel, cordon_result **result, struct report *report,
-                  cordon_error *err)
+                  const struct spec *spec, const struct judge_options *options, cordon_result **result,
+                  struct report *report, cordon_error *err)
 {
     const struct manifest *manifest, *runs_in;
     auto_buf struct buf runner = {0};
@@ -300,7 +303,7 @@ int framework_run(cordon_engine *engine, const struct framework *framework, cons
     if (code < 0)
         return code;
     json_t *whole = make_request(framework, manifest, request, spec, &runner, err);
-    code = whole ? run_request(engine, whole, cancel, result, err) : err ? err->code : CORDON_EINVAL;
+    code = whole ? run_request(engine, whole, options, result, err) : err ? err->code : CORDON_EINVAL;
     json_decref(whole);
     if (code < 0)
         return code;

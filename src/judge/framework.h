@@ -14,8 +14,8 @@ int framework_find(cordon_engine *engine, const json_t *request, const struct sp
                    const struct framework **framework, cordon_error *err);
 /* `report` has what it said. The result is that of the run, which is freed by the caller. */
 int framework_run(cordon_engine *engine, const struct framework *framework, const json_t *request,
-                  const struct spec *spec, const atomic_bool *cancel, cordon_result **result, struct report *report,
-                  cordon_error *err);
+                  const struct spec *spec, const struct judge_options *options, cordon_result **result,
+                  struct report *report, cordon_error *err);
 /* Makes the request of that run, but for what only an engine can tell: says what is wrong with it. */
 int framework_check(const struct framework *framework, const json_t *request, const struct spec *spec,
                     cordon_error *err);

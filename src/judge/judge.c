@@ -91,7 +91,7 @@ static int run_cases(cordon_engine *engine, const json_t *request, const struct 
 {
     struct bench bench;
     struct tally tally = {0};
-    int code = bench_open(&bench, engine, request, spec, err);
+    int code = bench_open(&bench, engine, request, spec, options, err);
     if (code < 0)
         return code;
     code = cases_run(&bench, options, &tally, err);
@@ -177,7 +177,7 @@ static int run_framework(cordon_engine *engine, const json_t *request, const str
     if (code == 0)
         code = framework_check(framework, request, spec, err);
     if (code == 0)
-        code = framework_run(engine, framework, request, spec, options ? options->cancel : NULL, &result, &report, err);
+        code = framework_run(engine, framework, request, spec, options, &result, &report, err);
     if (code < 0)
         return code;
     *answer = answer_framework(result, &report, request, options, err);
@@ -254,7 +254,7 @@ int judge_check(const json_t *request, cordon_error *err)
         return code;
     if (spec.cases) {
         struct bench bench;
-        code = bench_open(&bench, NULL, request, &spec, err);
+        code = bench_open(&bench, NULL, request, &spec, NULL, err);
         if (code == 0)
             bench_close(&bench);
         return code;

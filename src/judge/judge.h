@@ -16,6 +16,9 @@ struct judge_options {
     void *context;
     /* What a case printed is compared as it is, but shown through this; may be NULL. */
     const cordon_filter *filter;
+    /* Sees the request of every run, whoever's limits it has, before it is started; may lower them. May be NULL. */
+    void (*bound)(const void *context, cordon_request *request);
+    const void *bound_context;
 };
 
 /* `request` is a Request object whose `tests` is set. The answer is a Result whose `tests` is filled: that of the first

@@ -30,10 +30,11 @@ static int with_prefix(int code, const char *prefix, cordon_error *err)
     return code;
 }
 
-int program_open(struct program *program, const json_t *request, const char *pointer, cordon_error *err)
+int program_open(struct program *program, const json_t *request, const char *pointer,
+                 const struct judge_options *options, cordon_error *err)
 {
     static const char *const own[] = {"tests", "args", "sanitize"};
-    *program = (struct program){.args = json_object_get(request, "args")};
+    *program = (struct program){.args = json_object_get(request, "args"), .options = options};
     snprintf(program->pointer, sizeof program->pointer, "%s", pointer);
     pthread_mutex_init(&program->lock, NULL);
     json_t *base = json_copy((json_t *)request);
@@ -128,6 +129,8 @@ int program_request(const struct program *program, const struct program_input *i
     if (code < 0)
         return with_prefix(code, program->pointer, err);
     code = apply(made, program, input, err);
+    if (code == 0 && program->options && program->options->bound)
+        program->options->bound(program->options->bound_context, made);
     if (code == 0)
         *request = take_ptr(&made);
     return code;

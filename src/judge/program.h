@@ -6,12 +6,14 @@
 #include <jansson.h>
 
 #include "judge/compare.h"
+#include "judge/judge.h"
 #include "judge/runs.h"
 
 struct program {
     char *json; /* its request without what differs from run to run */
     const json_t *args;
-    char pointer[96]; /* where it stands in the request, for errors: "" or "/tests/checker" */
+    char pointer[96];                    /* where it stands in the request, for errors: "" or "/tests/checker" */
+    const struct judge_options *options; /* may be NULL */
     pthread_mutex_t lock;
     bool is_ready;      /* compiled, or known to need no compiling */
     cordon_error error; /* why it could not be made ready; code 0: nothing went wrong */
@@ -39,7 +41,8 @@ struct program_input {
 };
 
 /* `request` is a Request without `tests`; it is copied. */
-int program_open(struct program *program, const json_t *request, const char *pointer, cordon_error *err);
+int program_open(struct program *program, const json_t *request, const char *pointer,
+                 const struct judge_options *options, cordon_error *err);
 void program_close(struct program *program);
 
 /* The request of one run; freed by the caller. */

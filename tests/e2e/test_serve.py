@@ -709,6 +709,24 @@ def test_ceilings_of_the_server():
         assert limits["memory_bytes"] == 256 << 20
         problem(own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"memory_bytes": "1g"}}), 400,
                 field="/limits/memory_bytes")
+        result = own.execute("bash", ":", profile="heavy")
+        assert (result["limits"]["memory_bytes"], result["limits"]["wall_ms"]) == (256 << 20, 20000), "a profile asks for nothing"
+
+
+def test_ceilings_hold_for_every_run_of_tests():
+    """A case's limits, a checker's and a framework's are lowered to them."""
+    with support.Daemon("--set", "ceilings=memory_bytes=256m,wall_ms=3s,disk_bytes=128m") as own:
+        cases = [{"expected": "1", "limits": {"wall_ms": "100s", "memory_bytes": "2g", "disk_bytes": "1g"}}]
+        result = own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}}).json
+        assert result["tests"]["passed"] == 1
+        assert (result["limits"]["wall_ms"], result["limits"]["memory_bytes"], result["limits"]["disk_bytes"]) == (3000, 256 << 20, 128 << 20)
+        begin = time.monotonic()
+        cases[0]["checker"] = {"language": "bash", "code": "sleep 50", "limits": {"wall_ms": "60s"}}
+        result = own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}}).json
+        assert result["tests"]["passed"] == 0 and time.monotonic() - begin < 20
+        cases = [{"expected": "1", "limits": {"wall_ms": "unlimited"}}]
+        result = own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}}).json
+        assert result["limits"]["wall_ms"] == 3000
 
 
 def test_places_in_memory():

@@ -261,10 +261,14 @@ class Daemon:
         return Stream(connection, response, accept == "text/event-stream")
 
     def new_key(self, *flags, name="test"):
-        """The text of a fresh key."""
+        """The text of a fresh key, once the daemon has seen it."""
         done = cordon.cordon("key", "new", "--name", name, "--data-dir", self.data, *flags)
         assert done.returncode == 0, done.stderr
-        return done.stdout.decode().strip()
+        key, deadline = done.stdout.decode().strip(), time.monotonic() + 10
+        while self.get("/v1/languages", key=key).status == 401:
+            assert time.monotonic() < deadline, "the daemon does not see a new key"
+            time.sleep(0.02)
+        return key
 
     # Ending it
 
