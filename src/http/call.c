@@ -336,11 +336,35 @@ static void refuse_room(struct http_call *call)
     problem_answer(call, 503, "busy", "too many large requests are being read at once; try again in 1 s");
 }
 
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    static const char *const single[] = {"Host", "Content-Length", "Transfer-Encoding"};
+    unsigned *counts = context;
+    (void)kind;
+    (void)value;
+    for (size_t i = 0; i < ARRAY_LEN(single); i++)
+        counts[i] += strcasecmp(name, single[i]) == 0;
+    return MHD_YES;
+}
+
+/* What a proxy before us may have read in another way than we do: where the body ends, or whom it is for. */
+static bool is_ambiguous(const struct http_call *call)
+{
+    unsigned counts[3] = {0};
+    MHD_get_connection_values(call->connection, MHD_HEADER_KIND, count_header, counts);
+    return counts[0] > 1 || counts[1] + counts[2] > 1;
+}
+
 /* A body that is announced as too long is refused before a byte of it is read. */
 static void begin(struct http_call *call)
 {
     const struct http_options *options = &call->server->options;
     call->accepted = true;
+    if (is_ambiguous(call)) {
+        http_add_header(call, "Connection", "close");
+        problem_answer(call, 400, "bad_request", "Host, or the length of the body, is given more than once");
+        return;
+    }
     options->accept(options->context, call);
     if (call->answer == ANSWER_NONE && announces_too_much(call))
         refuse_length(call);

@@ -69,10 +69,19 @@ void *connections_begin(void *context, const char *uri, struct MHD_Connection *c
     return NULL;
 }
 
+/* libmicrohttpd may miss that the other end closed when that came together with the last bytes. */
+static bool has_left(const struct connection *on)
+{
+    char byte;
+    return !on->call && recv(on->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static bool is_slow(const struct connection *on, uint64_t now, uint64_t request_us, uint64_t idle_us)
 {
     if (on->call && !on->reading)
         return false;
+    if (has_left(on))
+        return true;
     return now - on->since_us > (on->requesting ? request_us : idle_us);
 }
 

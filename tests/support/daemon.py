@@ -301,14 +301,15 @@ class Daemon:
         self.check_gone(family)
 
     @staticmethod
-    def check_gone(family, seconds=10):
+    def check_gone(family, seconds=10, groups=True):
+        """No process of these, and, unless the warden was killed, no control group of theirs."""
         deadline = time.monotonic() + seconds
         while True:
             left = [(pid, name_of(pid)) for pid, began in family.items() if began_at(pid) == began]
-            groups = [path for path in control_groups() if any(f"cordon-{pid}-" in path for pid in family)]
-            if not left and not groups:
+            kept = [path for path in control_groups() if groups and any(f"cordon-{pid}-" in path for pid in family)]
+            if not left and not kept:
                 return
-            assert time.monotonic() < deadline, f"left behind: {left} {groups}"
+            assert time.monotonic() < deadline, f"left behind: {left} {kept}"
             time.sleep(0.01)
 
     def clear(self):
