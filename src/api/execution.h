@@ -75,6 +75,11 @@ json_t *execution_json(const struct execution *execution);
 /* A Result for a run that never was: its state is done, its status `rejected` or `internal_error`. */
 char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
 
+/* kept.c */
+void kept_list(struct execution *execution);
+void kept_unlist(struct execution *execution);
+/* Found by its id until it is in the store. */
+void kept_record_later(struct execution *execution);
 /* Writes down what has been told. */
 void executions_record(struct api *api);
 /* Each second: forgets what ended long ago, and lets streams know that they live. */

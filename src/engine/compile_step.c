@@ -52,10 +52,11 @@ struct outcome *compile_step_find(const struct cordon_engine *engine, const stru
 static void *copy(const void *bytes, size_t length)
 {
     char *made = malloc(length + 1);
-    if (made && length)
+    if (!made)
+        return NULL;
+    if (length)
         memcpy(made, bytes, length);
-    if (made)
-        made[length] = '\0';
+    made[length] = '\0';
     return made;
 }
 

@@ -356,7 +356,7 @@ static int describe(cordon_run *run)
 {
     struct cordon_result *result = run->result;
     const cordon_request *request = run->prepared.request;
-    unsigned char random[16];
+    unsigned char random[16] = {0};
     if (!run->options.id && getrandom(random, sizeof random, 0) != sizeof random)
         return -1;
     for (unsigned i = 0; !run->options.id && i < sizeof random; i++)

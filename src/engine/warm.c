@@ -367,16 +367,17 @@ int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsign
 int cordon_engine_warm_language(cordon_engine *engine, const char *language, unsigned count, int timeout_ms,
                                 cordon_error *err)
 {
-    const struct manifest *manifest;
+    const struct manifest *manifest = NULL;
     cordon_request *request = cordon_request_new();
     int ready = 0, code = request ? cordon_request_set_language(request, language, err) : error_nomem(err);
     if (code == 0)
         code = cordon_request_set_code(request, "", 0, err);
     if (code == 0)
         code = catalog_find(engine->catalog, language, &manifest, err);
-    unsigned tiers = code == 0 && manifest->warm && !manifest->compile ? manifest->warm->tiers_count : 1;
+    const struct manifest_warm *warm = manifest && !manifest->compile ? manifest->warm : NULL;
+    unsigned tiers = warm ? warm->tiers_count : 1;
     for (unsigned i = 0; code >= 0 && i < tiers; i++) {
-        const struct manifest_tier *tier = manifest->warm && !manifest->compile ? &manifest->warm->tiers[i] : NULL;
+        const struct manifest_tier *tier = warm ? &warm->tiers[i] : NULL;
         code = warm_tier(engine, request, tier, count, timeout_ms, err);
         ready += code > 0 ? code : 0;
     }

@@ -61,7 +61,7 @@ static int open_helpers(struct bench *bench, const json_t *request, cordon_error
 {
     const json_t *last = NULL, *json;
     bench->helpers = calloc(bench->spec->count, sizeof *bench->helpers);
-    bench->helper_of = calloc(bench->spec->count, sizeof *bench->helper_of);
+    bench->helper_of = calloc(bench->spec->count, sizeof(void *));
     if (!bench->helpers || !bench->helper_of)
         return error_nomem(err);
     for (size_t i = 0; i < bench->spec->count; i++) {

@@ -236,7 +236,7 @@ int cases_run(struct bench *bench, const struct judge_options *options, struct t
     pthread_t threads[CASES_PARALLEL_MAX];
     auto_free struct work *work = calloc(1, sizeof *work);
     *tally = (struct tally){.count = bench->spec->count, .failing = SIZE_MAX};
-    tally->rows = calloc(tally->count, sizeof *tally->rows);
+    tally->rows = calloc(tally->count, sizeof(void *));
     if (!tally->rows || !work) {
         tally_free(tally);
         return error_nomem(err);

@@ -39,8 +39,9 @@ static json_t *result_object(cordon_result *result, const cordon_filter *filter,
 
 static json_t *tests_object(json_t *rows, size_t passed, size_t failed, size_t skipped)
 {
+    json_int_t total = (json_int_t)passed + (json_int_t)failed + (json_int_t)skipped;
     return json_pack("{s:I, s:I, s:I, s:I, s:o}", "passed", (json_int_t)passed, "failed", (json_int_t)failed, "skipped",
-                     (json_int_t)skipped, "total", (json_int_t)(passed + failed + skipped), "cases", rows);
+                     (json_int_t)skipped, "total", total, "cases", rows);
 }
 
 /* "case 3 failed: line 2, column 1: …" */
@@ -172,7 +173,7 @@ static int run_framework(cordon_engine *engine, const json_t *request, const str
 {
     const struct framework *framework;
     cordon_result *result = NULL;
-    struct report report;
+    struct report report = {0};
     int code = framework_find(engine, request, spec, &framework, err);
     if (code == 0)
         code = framework_check(framework, request, spec, err);
@@ -228,7 +229,7 @@ int judge_run(cordon_engine *engine, const json_t *request, const struct judge_o
               cordon_error *err)
 {
     auto_spec struct spec spec = {0};
-    cordon_error unasked;
+    cordon_error unasked = {0};
     err = err ? err : &unasked;
     int code = spec_read(json_object_get(request, "tests"), &spec, err);
     if (code == 0)
@@ -247,7 +248,7 @@ int judge_run(cordon_engine *engine, const json_t *request, const struct judge_o
 int judge_check(const json_t *request, cordon_error *err)
 {
     auto_spec struct spec spec = {0};
-    cordon_error unasked;
+    cordon_error unasked = {0};
     err = err ? err : &unasked;
     int code = spec_read(json_object_get(request, "tests"), &spec, err);
     if (code < 0)

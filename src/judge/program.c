@@ -138,13 +138,13 @@ int program_request(const struct program *program, const struct program_input *i
 
 static int compile(struct program *program, cordon_engine *engine, struct runs *runs, cordon_error *err)
 {
-    const struct manifest *manifest;
+    const struct manifest *manifest = NULL;
     struct program_input nothing = {0};
     int code = program_request(program, &nothing, &program->source, err);
     if (code == 0)
         code = with_prefix(catalog_find(engine->catalog, program->source->language, &manifest, err), program->pointer,
                            err);
-    if (code < 0 || !manifest->compile)
+    if (code < 0 || !manifest || !manifest->compile)
         return code;
     cordon_run *run = NULL;
     cordon_result *result = NULL;

@@ -203,7 +203,7 @@ static int read_file(const char *path, char **text, size_t *length, cordon_error
 static int load(const char *path, const cyaml_schema_value_t *schema, void **value, cordon_error *err)
 {
     auto_free char *text = NULL;
-    size_t length;
+    size_t length = 0;
     int rc = read_file(path, &text, &length, err);
     if (rc < 0)
         return rc;
@@ -450,16 +450,16 @@ static int check_tiers(const struct manifest *manifest, cordon_error *err)
 static int text_load(const struct manifest *manifest, const char *name, char **text, cordon_error *err)
 {
     auto_free char *path = beside(manifest, "warm", name, "");
-    auto_free char *found = NULL;
-    size_t length;
-    if (!path)
-        return error_nomem(err);
-    int rc = read_file(path, &found, &length, err);
+    char *found = NULL;
+    size_t length = 0;
+    int rc = path ? read_file(path, &found, &length, err) : error_nomem(err);
     if (rc < 0)
         return rc;
-    if (length == 0 || strlen(found) != length)
+    if (!found || length == 0 || strlen(found) != length) {
+        free(found);
         return error_set(err, CORDON_EINVAL, "manifest", "%s: not a text", path);
-    *text = take_ptr(&found);
+    }
+    *text = found;
     return 0;
 }
 

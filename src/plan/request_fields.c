@@ -247,7 +247,7 @@ int json_read_sanitize(cordon_request *request, const json_t *value, const char 
     json_array_foreach(value, i, item)
     {
         struct word_pointer at = word_pointer_index(pointer, i);
-        const char *name;
+        const char *name = NULL;
         int failed = json_read_text(item, at.text, &name, err);
         if (!failed && (!strcmp(name, "none") || !strcmp(name, "secrets") || !strcmp(name, "all")))
             failed = error_field(err, at.text, "'%s' is no rule; expected names of rules", name);

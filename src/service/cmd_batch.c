@@ -382,7 +382,7 @@ static int open_all(struct batch *batch, const char *path, cordon_error *err)
 {
     cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
     options.warm = 1;
-    batch->input = strcmp(path, "-") ? fopen(path, "re") : stdin;
+    batch->input = path && strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
     if (!batch->input)
         return error_set(err, CORDON_EINVAL, "input", "cannot read %s: %s", path, strerror(errno));
     batch->counts.total = count_lines(batch->input);

@@ -96,8 +96,9 @@ static bool has_row(const char *key)
 static struct option_row setting_row(const struct setting *setting)
 {
     char *name = strdup(setting->name), *about = strndup(setting->about, strcspn(setting->about, ".;:,"));
-    for (char *at = name; at && (at = strchr(at, '_'));)
-        *at = '-';
+    for (char *at = name; at && *at; at++)
+        if (*at == '_')
+            *at = '-';
     return (struct option_row){name,  0,          setting->kind == SETTING_FLAG ? NULL : "VALUE",
                                about, on_setting, setting->name};
 }

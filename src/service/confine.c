@@ -60,7 +60,7 @@ int confine_prepare(const char *user, const char *data_dir, cordon_error *err)
 
 static int drop_privileges(const char *user, cordon_error *err)
 {
-    struct ids ids;
+    struct ids ids = {0};
     if (geteuid() != 0)
         return 0;
     int code = find_user(user, &ids, err);
