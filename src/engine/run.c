@@ -414,7 +414,7 @@ static int refuse_unfiltered(const cordon_request *request, cordon_error *err)
     char field[128] = "/sanitize";
     bool counts_on_it = request->sanitize > SANITIZE_NONE;
     for (size_t i = 0; i < request->env_count && !counts_on_it; i++)
-        if (request->env[i].secret) {
+        if (request->env[i].secret && *request->env[i].value) {
             counts_on_it = true;
             snprintf(field, sizeof field, "/env/%.100s", request->env[i].name);
         }

@@ -75,8 +75,14 @@ static int add_variables(struct redactor *redactor, const cordon_request *reques
     for (size_t i = 0; i < request->env_count; i++) {
         const struct request_env *variable = &request->env[i];
         size_t length = strlen(variable->value);
-        if (!variable->secret || length < LITERAL_MIN)
+        if (!variable->secret || !length)
             continue;
+        if (length < LITERAL_MIN) {
+            error_field(err, word_pointer("/env", variable->name).text,
+                        "a secret value of %zu bytes is in too much ordinary text to be redacted; expected at least %d",
+                        length, LITERAL_MIN);
+            return error_hint(err, "leave out the mark, or use a longer value");
+        }
         total += length;
         if (total > REDACT_SECRETS_MAX)
             return error_field(err, word_pointer("/env", variable->name).text,

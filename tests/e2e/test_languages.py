@@ -187,7 +187,7 @@ def test_arguments(language, code):
 ])
 def test_environment(language, code):
     need(language)
-    assert ok(language, code, "--env", "PLAIN=one", "--env-secret", "TOKEN=two") == "one two\n"
+    assert ok(language, code, "--env", "PLAIN=one", "--env-secret", "TOKEN=second") == "one [REDACTED_SECRET]\n"
 
 
 @pytest.mark.parametrize("language, code", [

@@ -279,8 +279,8 @@ static void test_redact__choice(void **state)
     const char *none[] = {"none", NULL}, *named[] = {"email", "private_ip", NULL}, *wrong[] = {"email", "emial", NULL};
     assert_null(open_for(rules, none, NULL, SANITIZE_ALL));
     assert_null(open_for(rules, NULL, NULL, SANITIZE_NONE));
-    /* Too short to look for, and marked as secret although nothing else is to be redacted. */
-    assert_null(open_for(rules, none, "abc", SANITIZE_ALL));
+    /* Marked as secret although nothing else is to be redacted. */
+    assert_null(open_for(rules, none, "", SANITIZE_ALL));
     struct redactor *marked = open_for(rules, none, "abcd", SANITIZE_ALL);
     assert_non_null(marked);
     redactor_close(marked);
@@ -295,6 +295,19 @@ static void test_redact__choice(void **state)
     assert_int_equal(redactor_open(rules, request, SANITIZE_NONE, &redactor, &err), CORDON_EINVAL);
     assert_error(&err, "/sanitize/1", "emial");
     assert_true(strstr(err.text, "'email'") || strstr(err.hint, "email"));
+    assert_null(redactor);
+    cordon_request_free(request);
+}
+
+static void test_redact__short_secrets_are_refused(void **state)
+{
+    (void)state;
+    cordon_error err = {0};
+    cordon_request *request = cordon_request_new();
+    struct redactor *redactor = NULL;
+    assert_ok(cordon_request_add_env(request, "PIN", "123", true, &err), &err);
+    assert_int_equal(redactor_open(rules, request, SANITIZE_NONE, &redactor, &err), CORDON_EINVAL);
+    assert_error(&err, "/env/PIN", "3 bytes");
     assert_null(redactor);
     cordon_request_free(request);
 }
@@ -314,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_redact__counts),
         cmocka_unit_test(test_redact__a_value_stays_json),
         cmocka_unit_test(test_redact__choice),
+        cmocka_unit_test(test_redact__short_secrets_are_refused),
     };
     return cmocka_run_group_tests(tests, open_rules, close_rules);
 }
