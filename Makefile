@@ -2,7 +2,7 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all setup run test bench lint format install clean languages contain-list contain-mutants test-v2 soak
+.PHONY: all setup run tour test bench bench-http lint format install clean languages contain-list contain-mutants test-v2 soak
 
 all: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null
@@ -15,7 +15,11 @@ setup:
 languages:
 	@tools/setup languages
 
+# Until it is interrupted.
 run: all
+	@tools/serve $(abspath $(BUILD))
+
+tour: all
 	@tools/tour $(BUILD)/cordon
 
 test: all
@@ -25,6 +29,10 @@ test: all
 bench: all
 	@tools/setup bench
 	@bench/run
+
+# 16 clients; SECONDS of them.
+bench-http: all
+	@bench/http --build $(BUILD) $(if $(SECONDS),--seconds $(SECONDS))
 
 lint: all
 	@tools/setup lint

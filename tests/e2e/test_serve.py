@@ -331,6 +331,25 @@ def test_log_lines(daemon):
     assert [line for line in daemon.log("run") if line["id"] == answer.json["id"]]
 
 
+def documented(name):
+    """The blocks fenced as ```shell: commands after `$ `, and what they print, with `…` for anything."""
+    with open(os.path.join(support.cordon.ROOT, name), encoding="utf-8") as file:
+        found = re.findall(r"^```shell\n(.*?)^```", file.read(), re.M | re.S)
+    return [[(part.split("\n", 1)[0], part.split("\n", 1)[1]) for part in re.split(r"^\$ ", block, flags=re.M)[1:]] for block in found]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/HTTP.md"])
+def test_documented_calls(daemon, name):
+    """Each block in one shell, against this daemon instead of the usual address."""
+    assert documented(name)
+    for block in documented(name):
+        script = "".join(f"{command.replace('localhost:7700', f'localhost:{daemon.port}')}\necho; echo @@@\n" for command, _ in block)
+        done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60, check=False)
+        for (command, shown), printed in zip(block, done.stdout.decode().split("@@@\n")):
+            pattern = ".*".join(re.escape(part) for part in re.split("…\n?", shown.rstrip("\n")))
+            assert re.fullmatch(pattern, printed.strip("\n"), re.S), f"{name}: $ {command}\nprinted:\n{printed}"
+
+
 # Bad requests
 
 BAD = [
