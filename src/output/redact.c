@@ -139,6 +139,7 @@ int redactor_open(const struct redact_rules *rules, const cordon_request *reques
     if (!opened)
         return error_nomem(err);
     opened->choice.rules = rules;
+    atomic_fetch_add(&((struct redact_rules *)rules)->references, 1);
     int rc = choose(&opened->choice, request, fallback, err);
     if (rc == 0)
         rc = add_variables(opened, request, err);
@@ -168,6 +169,7 @@ void redactor_close(struct redactor *redactor)
     literals_free(redactor->literals);
     free(redactor->counts);
     free(redactor->rows);
+    redact_rules_close((struct redact_rules *)redactor->choice.rules);
     free(redactor);
 }
 

@@ -32,6 +32,7 @@ struct redact_options {
 
 /* `options` may be NULL: the built-in rules alone. */
 int redact_rules_open(const struct redact_options *options, struct redact_rules **rules, cordon_error *err);
+/* Redactors that are open keep what they need. */
 void redact_rules_close(struct redact_rules *rules);
 /* The names of all rules with their texts, as JSON for /v1/limits and `--help`; freed by the caller. */
 char *redact_rules_json(const struct redact_rules *rules);

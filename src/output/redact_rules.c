@@ -104,6 +104,7 @@ int redact_rules_open(const struct redact_options *options, struct redact_rules 
     struct redact_rules *opened = calloc(1, sizeof *opened);
     if (!opened)
         return error_nomem(err);
+    opened->references = 1;
     int rc = fill(opened, options ? options : &(struct redact_options){0}, err);
     if (rc < 0) {
         redact_rules_close(opened);
@@ -115,7 +116,7 @@ int redact_rules_open(const struct redact_options *options, struct redact_rules 
 
 void redact_rules_close(struct redact_rules *rules)
 {
-    if (!rules)
+    if (!rules || atomic_fetch_sub(&rules->references, 1) > 1)
         return;
     for (size_t i = 0; i < rules->count; i++) {
         shape_free(&rules->rules[i].shape);

@@ -3,6 +3,7 @@
 #define OUTPUT_REDACT_RULES_H
 
 #include <hs/hs.h>
+#include <stdatomic.h>
 
 #include "output/redact.h"
 #include "output/redact_literals.h"
@@ -40,6 +41,7 @@ struct redact_rule {
 };
 
 struct redact_rules {
+    atomic_uint references; /* the owner's, and one for each redactor */
     struct redact_rule rules[REDACT_RULES_MAX];
     size_t count;
     size_t own_count;                         /* the first ones, built in */

@@ -299,6 +299,22 @@ static void test_redact__choice(void **state)
     cordon_request_free(request);
 }
 
+static void test_redact__rules_may_be_closed_first(void **state)
+{
+    (void)state;
+    cordon_error err = {0};
+    struct redact_rules *own = NULL;
+    struct buf out = {0};
+    assert_ok(redact_rules_open(NULL, &own, &err), &err);
+    struct redactor *redactor = open_for(own, NULL, NULL, SANITIZE_ALL);
+    redact_rules_close(own);
+    redactor_feed(redactor, 1, "a@b.cc", 6, collect, &out);
+    redactor_end(redactor, 1, collect, &out);
+    assert_string_equal(buf_text(&out), "[REDACTED_EMAIL]");
+    redactor_close(redactor);
+    buf_free(&out);
+}
+
 static void test_redact__short_secrets_are_refused(void **state)
 {
     (void)state;
@@ -327,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_redact__counts),
         cmocka_unit_test(test_redact__a_value_stays_json),
         cmocka_unit_test(test_redact__choice),
+        cmocka_unit_test(test_redact__rules_may_be_closed_first),
         cmocka_unit_test(test_redact__short_secrets_are_refused),
     };
     return cmocka_run_group_tests(tests, open_rules, close_rules);
