@@ -62,7 +62,7 @@ def test_it_is_live(daemon):
     """What is printed is there before the program ends."""
     word = mark()
     stream = daemon.stream("POST", "/v1/execute", {"language": "python", "code": SLEEP, "args": [word], "warm": False})
-    assert stream.until("stdout")["data"].startswith("up")
+    assert "up\n".startswith(stream.until("stdout")["data"])
     assert marked(word)
     daemon.delete(f"/v1/executions/{stream.events[0]['id']}")
     assert stream.rest()[-1]["result"]["status"] == "cancelled"
