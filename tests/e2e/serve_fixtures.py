@@ -31,6 +31,22 @@ def open_dir():
         yield pathlib.Path(path)
 
 
+def get_json(daemon, path, **how):
+    answer = daemon.get(path, **how)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def problem(answer, status, code=None, field=None):
+    assert answer.status == status, answer
+    assert answer.headers["Content-Type"] == "application/problem+json", answer
+    found = answer.json
+    assert found["status"] == status and found["detail"], found
+    assert code in (None, found["code"]), found
+    assert field is None or found.get("field") == field, found
+    return found
+
+
 def runs(daemon):
     """How many runs have a place."""
     for line in daemon.get("/metrics", check=False).body.decode().splitlines():
