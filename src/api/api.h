@@ -71,7 +71,7 @@ bool guard_origin(struct call *call);
 /* Nobody may call without a key. */
 bool guard_needs_keys(const struct api *api);
 bool guard_caller(struct call *call, uint32_t scope);
-/* Whose runs the caller may see: its own key's, or NULL for everybody's. */
+/* Whose runs the caller may see: its own key's ("" without one), or NULL for everybody's. */
 const char *caller_sees(const struct caller *caller);
 /* The processor time that a key has used today; 0 when it may go on, or seconds until it may. */
 unsigned guard_spending(struct api *api, const struct caller *caller);

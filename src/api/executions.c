@@ -299,6 +299,11 @@ void handle_executions_list(struct call *call)
         problem_answer(call->http, 400, "bad_request", "limit is '%.32s'; expected a number from 1 to 1000", limit);
         return;
     }
+    const char *wanted = http_query(call->http, "key"), *own = caller_sees(&call->caller);
+    if (wanted && own && strcmp(wanted, own) != 0) {
+        answer_text(call, 200, "{\"items\":[],\"next_cursor\":null}");
+        return;
+    }
     struct question *question = question_new(call, ask_list, tell_text);
     if (!question)
         return;

@@ -115,7 +115,7 @@ bool guard_caller(struct call *call, uint32_t scope)
 
 const char *caller_sees(const struct caller *caller)
 {
-    return caller->anonymous || caller->key.scopes & KEY_ADMIN ? NULL : caller->key.id;
+    return !caller->anonymous && caller->key.scopes & KEY_ADMIN ? NULL : caller->key.id;
 }
 
 /* What keys spent today */

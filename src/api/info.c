@@ -8,11 +8,7 @@
 #include "base/error.h"
 #include "service/metrics.h"
 
-/* docs/openapi.json, put into the executable by the assembler. */
-__asm__(".section .rodata\n"
-        "openapi_text: .incbin \"" OPENAPI_FILE "\"\n"
-        ".byte 0\n"
-        ".previous\n");
+/* docs/openapi.json; tools/embed makes it a C file. */
 extern const char openapi_text[];
 
 void handle_openapi(struct call *call)
