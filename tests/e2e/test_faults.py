@@ -344,6 +344,9 @@ def test_many_runs_leave_nothing(mark):
             found |= {os.path.join(root, name) for name in folders if "cordon" in name}
         return found
 
+    def empty(found):
+        return [group for group in found if os.path.exists(group) and not open(f"{group}/cgroup.procs").read()]
+
     before = len(open("/proc/self/mounts").readlines())
     known = groups()
     for turn in range(30):
@@ -356,6 +359,8 @@ def test_many_runs_leave_nothing(mark):
             process.communicate(timeout=5)
     assert not marked(mark)
     assert len(open("/proc/self/mounts").readlines()) == before
-    fresh = [group for group in groups() - known if not open(f"{group}/cgroup.procs").read()] if os.getuid() == 0 else []
+    fresh = empty(groups() - known) if os.getuid() == 0 else []
+    time.sleep(1 if len(fresh) > 3 else 0)
+    fresh = empty(fresh)  # others on the machine have theirs for a moment
     print(f"{len(fresh)} empty groups left, {FLAGS}")
     assert len(fresh) <= 3

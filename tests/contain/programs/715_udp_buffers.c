@@ -1,6 +1,6 @@
 /* threat: 1.7-udp-buffers
  * attack: hold memory in UDP receive queues
- * expect: status=ok|memory_limit|nonzero_exit|signaled; mem<300m; ends<15s; silent
+ * expect: status=ok|memory_limit|nonzero_exit|signaled; mem<400m; ends<15s; silent
  * limits: --memory 64m --wall 10s
  * control: tcp_buffers
  */
