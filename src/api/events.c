@@ -69,11 +69,27 @@ static void tell_all(struct events *events, const char *type, const char *json)
     }
 }
 
+/* To one who began beyond what there was: what it has not got yet. */
+static void tell_rest(const struct subscriber *subscriber, int stream, size_t offset, const char *bytes, size_t length)
+{
+    size_t skipped = subscriber->from - offset;
+    auto_free char *text =
+        skipped < length ? output_json(subscriber->events, stream, subscriber->from, bytes + skipped, length - skipped)
+                         : NULL;
+    if (text)
+        send_line(subscriber, stream_name(stream), text);
+}
+
 static void tell_output(struct events *events, int stream, size_t offset, const char *bytes, size_t length)
 {
     auto_free char *text = events->subscribers ? output_json(events, stream, offset, bytes, length) : NULL;
-    if (text)
-        tell_all(events, stream_name(stream), text);
+    for (struct subscriber *each = events->subscribers, *next; text && each; each = next) {
+        next = each->next;
+        if (each->from > offset)
+            tell_rest(each, stream, offset, bytes, length);
+        else
+            send_line(each, stream_name(stream), text);
+    }
 }
 
 static void keep(struct events *events, int stream, const char *bytes, size_t length)
@@ -170,7 +186,7 @@ bool events_follow(struct events *events, struct http_call *http, bool sse, cons
         free(subscriber);
         return false;
     }
-    *subscriber = (struct subscriber){events->subscribers, events, http, sse, left, context};
+    *subscriber = (struct subscriber){events->subscribers, events, http, sse, offset, left, context};
     events->subscribers = subscriber;
     http_stream(http, 200, sse ? "text/event-stream" : "application/x-ndjson", on_left, subscriber);
     http_stream_write(http, lines.data, lines.length);

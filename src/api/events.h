@@ -13,6 +13,7 @@ struct subscriber {
     struct events *events;
     struct http_call *http;
     bool sse;
+    size_t from;                 /* it has what was delivered before */
     void (*left)(void *context); /* its client did; the subscriber is gone by then */
     void *context;
 };

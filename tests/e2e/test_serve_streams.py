@@ -276,3 +276,11 @@ def test_connections_of_those_who_left_are_given_back(daemon):
         connection.close()
     wait_for(lambda: "cordon_http_connections 1\n" in daemon.get("/metrics").body.decode())
     wait_for(lambda: runs(daemon) == 0)
+
+
+def test_follow_from_beyond_what_there_is(daemon):
+    """Who has the first bytes already is told nothing of them, although they come later."""
+    run = daemon.start("python", "import time; time.sleep(0.4); print('first', flush=True); print('second')")
+    events = daemon.stream("GET", f"/v1/executions/{run}/events?offset=6").rest()
+    assert "".join(event["data"] for event in events if event["type"] == "stdout") == "second\n"
+    assert next(event["offset"] for event in events if event["type"] == "stdout") == 6
