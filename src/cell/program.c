@@ -103,12 +103,14 @@ static void restrict_and_report(struct landlock *landlock, const struct plan_mou
     if (landlock_apply(landlock, mounts, mount_count) < 0)
         report_fail(report, STEP_LANDLOCK, 1);
     int listener = -1;
-    if (seccomp_apply(&listener) < 0)
+    bool holds_still = false;
+    if (seccomp_apply(&listener, &holds_still) < 0)
         report_fail(report, STEP_SECCOMP, 0);
     if (!MUTANT(SECCOMP))
         ready->controls |= CONTROL_BIT(CONTROL_SECCOMP);
     if (listener >= 0)
         ready->controls |= CONTROL_BIT(CONTROL_DENIAL_REPORTS);
+    ready->holds_still = holds_still;
     ready->now_us = clock_us();
     if (report_send(report, ready, listener) < 0)
         _exit(127);

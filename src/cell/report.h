@@ -55,8 +55,9 @@ struct cell_report {
     uint32_t step;
     int32_t error; /* errno */
     uint32_t detail;
-    uint32_t controls; /* CONTROL_BIT of those this process put in force */
-    uint64_t now_us;   /* READY: when it was sent, by the monotonic clock */
+    uint32_t controls;    /* CONTROL_BIT of those this process put in force */
+    uint32_t holds_still; /* READY: no signal interrupts a call that the warden has received */
+    uint64_t now_us;      /* READY: when it was sent, by the monotonic clock */
 };
 
 const char *cell_step_name(enum cell_step step);

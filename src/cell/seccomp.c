@@ -12,16 +12,18 @@
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-int seccomp_apply(int *listener)
+int seccomp_apply(int *listener, bool *holds_still)
 {
     *listener = -1;
+    *holds_still = false;
     if (MUTANT(SECCOMP))
         return 0;
     struct sock_fprog heard = {.len = (unsigned short)policy_filter_length,
                                .filter = (struct sock_filter *)policy_filter};
     unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     *listener = sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, &heard);
-    if (*listener < 0 && errno == EINVAL) /* before 5.19: a signal may make a notification come twice */
+    *holds_still = *listener >= 0;
+    if (*listener < 0 && errno == EINVAL) /* before 5.19: a signal's handler runs, and the notification comes again */
         *listener = sys_seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &heard);
     if (*listener >= 0)
         return 0;

@@ -94,7 +94,8 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
     /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
-    if (!stands_still || cell->cgroup.kind == CGROUP_NONE || event.usage.processes_peak != 1)
+    bool alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
+    if (!stands_still || !cell->holds_still || !alone)
         put_down(warden, cell);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
     if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
@@ -310,6 +311,7 @@ static void take_ready(struct warden *warden, struct cell *cell, const struct ce
     cgroup_joined(&cell->cgroup);
     cell->started_us = report->now_us;
     cell->controls |= report->controls;
+    cell->holds_still = report->holds_still;
     streams_given(cell);
     if (listener >= 0 && loop_watch(warden, &cell->listener, listener, cell, notify_ready) < 0)
         cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
