@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "plan/path.h"
 
 /* A manifest is written by an operator, but a mistyped path must not swallow a disk image. */
@@ -182,29 +182,11 @@ static const char *known_keys(const cyaml_schema_value_t *schema, char *text, si
     return text;
 }
 
-/* The whole file into a buffer of FILE_BYTES_MAX; with a NUL after it. */
-static int read_file(const char *path, char **text, size_t *length, cordon_error *err)
-{
-    auto_free char *bytes = malloc(FILE_BYTES_MAX);
-    if (!bytes)
-        return error_nomem(err);
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : fd_read_all(fd, bytes, FILE_BYTES_MAX);
-    if (got < 0)
-        return error_sys(err, errno, "manifest", "cannot read %s", path);
-    if (got == FILE_BYTES_MAX)
-        return error_set(err, CORDON_EINVAL, "manifest", "%s: larger than %d bytes", path, FILE_BYTES_MAX - 1);
-    bytes[got] = '\0';
-    *text = take_ptr(&bytes);
-    *length = (size_t)got;
-    return 0;
-}
-
 static int load(const char *path, const cyaml_schema_value_t *schema, void **value, cordon_error *err)
 {
     auto_free char *text = NULL;
     size_t length = 0;
-    int rc = read_file(path, &text, &length, err);
+    int rc = file_read(path, FILE_BYTES_MAX, "manifest", &text, &length, err);
     if (rc < 0)
         return rc;
 
@@ -452,7 +434,7 @@ static int text_load(const struct manifest *manifest, const char *name, char **t
     auto_free char *path = beside(manifest, "warm", name, "");
     char *found = NULL;
     size_t length = 0;
-    int rc = path ? read_file(path, &found, &length, err) : error_nomem(err);
+    int rc = path ? file_read(path, FILE_BYTES_MAX, "manifest", &found, &length, err) : error_nomem(err);
     if (rc < 0)
         return rc;
     if (!found || length == 0 || strlen(found) != length) {

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "output/redact_rules.h"
 
 #define FILE_BYTES_MAX 262144
@@ -179,27 +179,11 @@ static int read_list(const struct reading *reading, cordon_error *err)
     return rc;
 }
 
-static int read_text(const char *path, char **text, size_t *length, cordon_error *err)
-{
-    auto_free char *bytes = malloc(FILE_BYTES_MAX);
-    if (!bytes)
-        return error_nomem(err);
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : fd_read_all(fd, bytes, FILE_BYTES_MAX);
-    if (got < 0)
-        return error_sys(err, errno, "redact", "cannot read %s", path);
-    if (got == FILE_BYTES_MAX)
-        return error_set(err, CORDON_EINVAL, "redact", "%s: larger than %d bytes", path, FILE_BYTES_MAX - 1);
-    *text = take_ptr(&bytes);
-    *length = (size_t)got;
-    return 0;
-}
-
 int redact_rules_read(struct redact_rules *rules, const char *path, cordon_error *err)
 {
     auto_free char *text = NULL;
     size_t length = 0;
-    int rc = read_text(path, &text, &length, err);
+    int rc = file_read(path, FILE_BYTES_MAX, "redact", &text, &length, err);
     if (rc < 0)
         return rc;
     yaml_parser_t parser;

@@ -4,39 +4,23 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/nearest.h"
 #include "plan/word.h"
 #include "service/config_settings.h"
+#include "store/place.h"
 
 /* The file is an operator's, but a mistyped path must not swallow a disk image. */
 #define FILE_BYTES_MAX 65536
 #define PREFIX         "CORDON_"
 #define DEFAULT_PATH   "/etc/cordon/cordon.yaml"
-
-static char *join(const char *directory, const char *rest)
-{
-    char *path;
-    return asprintf(&path, "%s%s", directory, rest) < 0 ? NULL : path;
-}
-
-/* NULL when there is no place for it, which config_check() tells of. */
-static char *default_data_dir(void)
-{
-    const char *state = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (state && *state == '/')
-        return strndup(state, strcspn(state, ":"));
-    if (geteuid() == 0)
-        return strdup("/var/lib/cordon");
-    if (xdg && *xdg == '/')
-        return join(xdg, "/cordon");
-    return home && *home == '/' ? join(home, "/.local/state/cordon") : NULL;
-}
 
 static int set_defaults(struct config *config, cordon_error *err)
 {
@@ -50,22 +34,16 @@ static int set_defaults(struct config *config, cordon_error *err)
         if (failed)
             return failed;
     }
-    config->data_dir = default_data_dir();
+    config->data_dir = store_default_dir(); /* NULL when there is no place for it, which config_check() tells of */
     return 0;
 }
 
 static int read_file(struct config *config, const char *path, cordon_error *err)
 {
-    auto_free char *bytes = malloc(FILE_BYTES_MAX);
-    if (!bytes)
-        return error_nomem(err);
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : fd_read_all(fd, bytes, FILE_BYTES_MAX);
-    if (got < 0)
-        return error_sys(err, errno, "config", "cannot read %s", path);
-    if (got == FILE_BYTES_MAX)
-        return error_set(err, CORDON_EINVAL, "config", "%s: larger than %d bytes", path, FILE_BYTES_MAX - 1);
-    return config_read_yaml(config, path, bytes, (size_t)got, err);
+    auto_free char *text = NULL;
+    size_t length = 0;
+    int code = file_read(path, FILE_BYTES_MAX, "config", &text, &length, err);
+    return code < 0 ? code : config_read_yaml(config, path, text, length, err);
 }
 
 /* A file that somebody named must be there; the usual one need not be. */

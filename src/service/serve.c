@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "engine/engine.h"
@@ -47,18 +47,6 @@ bool engine_alive(const struct api *api)
     return engine_is_alive(api->engine);
 }
 
-static int read_whole(const char *path, size_t most, char **text, cordon_error *err)
-{
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    auto_free char *bytes = malloc(most + 1);
-    ssize_t length = fd < 0 || !bytes ? -1 : fd_read_all(fd, bytes, most);
-    if (length < 0)
-        return error_sys(err, errno, "configuration", "cannot read %s", path);
-    bytes[length] = '\0';
-    *text = take_ptr(&bytes);
-    return 0;
-}
-
 /* Secrets that are everybody's: one a line. */
 static int read_secrets(struct daemon *daemon, size_t *count, cordon_error *err)
 {
@@ -66,7 +54,8 @@ static int read_secrets(struct daemon *daemon, size_t *count, cordon_error *err)
     *count = 0;
     for (char **file = config->secret_files; file && *file; file++) {
         auto_free char *text = NULL;
-        int code = read_whole(*file, SECRETS_MAX, &text, err);
+        size_t length;
+        int code = file_read(*file, SECRETS_MAX, "config", &text, &length, err);
         if (code < 0)
             return code;
         for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
@@ -170,11 +159,12 @@ static int open_server(struct daemon *daemon, cordon_error *err)
 {
     struct api *api = &daemon->api;
     const struct config *config = api->config;
+    size_t length;
     int code = 0;
     if (config->tls_cert)
-        code = read_whole(config->tls_cert, PEM_MAX, &daemon->tls_cert, err);
+        code = file_read(config->tls_cert, PEM_MAX, "tls", &daemon->tls_cert, &length, err);
     if (code == 0 && config->tls_key)
-        code = read_whole(config->tls_key, PEM_MAX, &daemon->tls_key, err);
+        code = file_read(config->tls_key, PEM_MAX, "tls", &daemon->tls_key, &length, err);
     struct http_options options = {.listen = config->listen,
                                    .listen_fd = notify_socket(),
                                    .tls_cert = daemon->tls_cert,
