@@ -41,11 +41,9 @@ static unsigned long long start_time(pid_t pid)
 }
 
 /* Groups of a warden that is gone are empty: its cells died with it. One that is not empty is left for later. */
-void cgroup_sweep(const struct cgroup_root *root)
+static void sweep(int directory)
 {
-    if (root->kind == CGROUP_NONE)
-        return;
-    int fd = openat(root->dirs[0], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir)
         return;
@@ -53,13 +51,18 @@ void cgroup_sweep(const struct cgroup_root *root)
     while ((entry = readdir(dir))) {
         int pid;
         unsigned long long start;
-        if (sscanf(entry->d_name, NAME_FORMAT, &pid, &start) != 2 || start_time(pid) == start)
-            continue;
-        for (int i = 0; i < CG_CONTROLLERS; i++)
-            if (root->dirs[i] >= 0)
-                unlinkat(root->dirs[i], entry->d_name, AT_REMOVEDIR);
+        if (sscanf(entry->d_name, NAME_FORMAT, &pid, &start) == 2 && start_time(pid) != start)
+            unlinkat(directory, entry->d_name, AT_REMOVEDIR);
     }
     closedir(dir);
+}
+
+/* Wardens that share the group of one controller need not share that of another: each is looked through. */
+void cgroup_sweep(const struct cgroup_root *root)
+{
+    for (int i = 0; i < CG_CONTROLLERS; i++)
+        if (root->dirs[i] >= 0)
+            sweep(root->dirs[i]);
 }
 
 void cgroup_root_find(struct cgroup_root *root)

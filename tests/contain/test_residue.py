@@ -144,3 +144,29 @@ def test_many_runs_leave_nothing(judge):
             break
         time.sleep(0.1)
     assert not grown
+
+
+def test_groups_left_under_one_controller_are_found(judge):
+    """Wardens that share one controller's group need not share the others'; what is in use is left alone until it is not."""
+    top = "/sys/fs/cgroup/pids"
+    if ":pids:/\n" not in read_text("/proc/self/cgroup") or not os.access(f"{top}/tasks", os.W_OK):
+        pytest.skip("no control groups of version 1 to write to")
+    held, free = f"{top}/cordon-4194305-1-0", f"{top}/cordon-4194305-1-1"  # a pid beyond the largest
+    sweep = [judge.binary, "run", *judge.flags, "-l", "bash", "-c", "sleep 0.2"]
+    with subprocess.Popen(["sleep", "60"]) as holder:
+        try:
+            os.mkdir(held)
+            os.mkdir(free)
+            with open(f"{held}/tasks", "w", encoding="ascii") as file:
+                file.write(str(holder.pid))
+            subprocess.run(sweep, check=True)
+            assert os.path.isdir(held) and not os.path.isdir(free)
+            holder.kill()
+            holder.wait()
+            subprocess.run(sweep, check=True)
+            assert not os.path.isdir(held)
+        finally:
+            holder.kill()
+            holder.wait()
+            for group in filter(os.path.isdir, (held, free)):
+                os.rmdir(group)

@@ -355,18 +355,25 @@ def spent_ns(pid):
     return sum(int((read(path) or "0").split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
 
 
+def spent_while_waiting(engine):
+    """{name: ms} of what moved in three seconds."""
+    processes = [engine.warden, *children(engine.warden)]
+    before = {pid: spent_ns(pid) for pid in processes}
+    time.sleep(3)
+    moved = {read(f"/proc/{pid}/comm").strip() + f"-{pid}": (spent_ns(pid) - before[pid]) / 1e6 for pid in processes}
+    assert len(processes) > 6 and list(children(engine.warden)) == processes[1:]
+    return {name: ms for name, ms in moved.items() if ms}
+
+
 def test_waiting_takes_no_time(engine):
     for language in filter(installed, ("bash", "javascript", "ruby", "perl", "php")):
         engine.run(language, "")
     engine.many(10, "python", HELLO)
     assert engine.settled(), engine.pools()
     time.sleep(1)
-    processes = [engine.warden, *children(engine.warden)]
-    before = {pid: spent_ns(pid) for pid in processes}
-    time.sleep(3)
-    moved = {read(f"/proc/{pid}/comm").strip() + f"-{pid}": (spent_ns(pid) - before[pid]) / 1e6 for pid in processes}
-    assert len(processes) > 6 and list(children(engine.warden)) == processes[1:]
-    assert sum(moved.values()) < 5, {name: ms for name, ms in moved.items() if ms}
+    # Pools are looked through every ten seconds, which costs more on a machine that is slow just then; spinning costs 3000.
+    moved = [spent_while_waiting(engine) for _ in range(2)]
+    assert min(sum(each.values()) for each in moved) < 5 and max(sum(each.values()) for each in moved) < 60, moved
     assert {state for state, _ in children(engine.warden).values()} == {"S"}
 
 
