@@ -1,5 +1,6 @@
 """`cordon serve` when clients misbehave, the disk fails or something is killed: it goes on, or says why not, and loses nothing
 that it accepted."""
+import contextlib
 import http.client
 import json
 import os
@@ -221,8 +222,11 @@ def test_a_client_that_vanishes(daemon):
 # Something is killed
 
 
-def under_load(own, stop, answers):
-    """Clients that go on until they are told to stop; every answer, or the exception that came instead."""
+@contextlib.contextmanager
+def under_load(own):
+    """Clients that go on to the end of the block; every answer they got."""
+    stop, answers = threading.Event(), []
+
     def ask(number):
         while not stop.is_set():
             try:
@@ -236,7 +240,12 @@ def under_load(own, stop, answers):
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
-    return threads
+    try:
+        yield answers
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def check_after(data, answers):
@@ -261,13 +270,9 @@ def check_after(data, answers):
 def test_the_daemon_is_killed():
     own = support.Daemon("--concurrency", "4").wait_ready()
     own.own_data = False
-    stop, answers = threading.Event(), []
-    threads = under_load(own, stop, answers)
-    wait_for(lambda: sum(answer.status == 202 for answer in list(answers)) > 20, 60)
-    own.kill()  # and nothing of it is left
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with under_load(own) as answers:
+        wait_for(lambda: sum(answer.status == 202 for answer in list(answers)) > 20, 60)
+        own.kill()  # and nothing of it is left
     verify(own.data)
     try:
         check_after(own.data, answers)
@@ -279,17 +284,13 @@ def test_the_daemon_is_killed():
 def test_the_warden_is_killed():
     own = support.Daemon("--concurrency", "4").wait_ready()
     own.own_data = False
-    stop, answers = threading.Event(), []
-    threads = under_load(own, stop, answers)
-    wait_for(lambda: sum(answer.status == 202 for answer in list(answers)) > 20, 60)
-    family = support.descendants(own.pid)
-    os.kill(own.warden(), signal.SIGKILL)
-    assert own.process.wait(30) == 125, "it cannot go on without a warden, and says so"
-    assert own.log("warden_gone")
-    own.check_gone(family, groups=False)
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with under_load(own) as answers:
+        wait_for(lambda: sum(answer.status == 202 for answer in list(answers)) > 20, 60)
+        family = support.descendants(own.pid)
+        os.kill(own.warden(), signal.SIGKILL)
+        assert own.process.wait(30) == 125, "it cannot go on without a warden, and says so"
+        assert own.log("warden_gone")
+        own.check_gone(family, groups=False)
     assert {answer.status for answer in answers} <= {200, 202, 429, 500, 503}, {answer.status for answer in answers}
     try:
         check_after(own.data, answers)
