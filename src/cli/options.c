@@ -25,8 +25,8 @@ static void parser_fill(struct parser *parser, const struct usage *usage)
 {
     *parser = (struct parser){0};
     struct option *next = parser->longs;
-    /* '+' leaves everything after the first word to the program, ':' makes a missing argument tell itself apart. */
-    char *letter = stpcpy(parser->shorts, "+:h");
+    /* '+' stops at the first word, ':' makes a missing argument tell itself apart. */
+    char *letter = stpcpy(parser->shorts, usage->anywhere ? ":h" : "+:h");
     for (size_t i = 0; i < usage->row_count && i < OPTIONS_MAX; i++) {
         const struct option_row *row = &usage->rows[i];
         if (!row->long_name)

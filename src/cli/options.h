@@ -3,6 +3,7 @@
 #define CLI_OPTIONS_H
 
 #include <cordon/error.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct option_row {
@@ -21,12 +22,13 @@ struct usage {
     const struct option_row *rows;
     size_t row_count;
     const char *closing; /* examples and the like; may be NULL */
+    bool anywhere;       /* options may follow words; else what follows the first word is a program's */
 };
 
 #define OPTIONS_MAX  48
 #define OPTIONS_HELP 1
 
-/* Reads options up to the first word that is none, which is argv[*first]. Adds -h and --help, which print the help and
+/* Reads options; the first word that is none is argv[*first], with the other words after it. Adds -h and --help, which print the help and
  * return OPTIONS_HELP. Goes on after an error to see all options (so that --json counts wherever it stands) and returns
  * the first one. */
 int options_parse(const struct usage *usage, int argc, char **argv, void *context, int *first, cordon_error *err);

@@ -342,13 +342,13 @@ static const struct usage usage = {
              "standard input. The same command goes on where an earlier one was interrupted.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
+    .anywhere = true,
     .closing = "The exit code is 0 when all went well, 1 when not, 2 for bad usage, 125 for a failure of\n"
                "Cordon, 130 when it was interrupted.\n"
                "\n"
                "  cordon batch tasks.jsonl -o results.jsonl",
 };
 
-/* Options may stand behind the file as well: both parts are read. */
 static int read_command_line(struct batch *batch, int argc, char **argv, const char **path, cordon_error *err)
 {
     int first = 0;
@@ -360,11 +360,7 @@ static int read_command_line(struct batch *batch, int argc, char **argv, const c
         return error_hint(err, "name their file, or '-' for standard input");
     }
     *path = argv[first];
-    int rest = 0;
-    code = options_parse(&usage, argc - first, argv + first, batch, &rest, err);
-    if (code)
-        return code;
-    code = options_no_words(argc - first, argv + first, rest, err);
+    code = options_no_words(argc, argv, first + 1, err);
     if (code == 0 && !batch->output_path) {
         error_set(err, CORDON_EINVAL, "usage", "results have nowhere to go");
         code = error_hint(err, "name a file with -o");

@@ -6,34 +6,14 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "cli/options.h"
 #include "cli/report.h"
 #include "explain/debug.h"
 #include "service/commands.h"
-#include "store/place.h"
-#include "store/store.h"
-
-struct flags {
-    bool json;
-    const char *data_dir;
-};
-
-static int on_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
-{
-    return option_set_flag(&((struct flags *)context)->json, row, value, err);
-}
-
-static int on_data_dir(void *context, const struct option_row *row, const char *value, cordon_error *err)
-{
-    (void)row;
-    (void)err;
-    ((struct flags *)context)->data_dir = value;
-    return 0;
-}
+#include "service/store_flags.h"
 
 static const struct option_row rows[] = {
-    {"data-dir", 0, "DIR", "where runs are recorded (CORDON_DATA_DIR)", on_data_dir, NULL},
-    {"json", 0, NULL, "print the report as an object", on_json, NULL},
+    DATA_DIR_ROW,
+    JSON_ROW("print the report as an object"),
 };
 
 static const struct usage usage = {
@@ -42,22 +22,18 @@ static const struct usage usage = {
              "used of its limits. `cordon history` lists the runs.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
+    .anywhere = true,
 };
 
-static int read_run(const struct flags *flags, const char *id, json_t **result, json_t **request, cordon_error *err)
+static int read_run(const char *data_dir, const char *id, json_t **result, json_t **request, cordon_error *err)
 {
-    auto_free char *usual = flags->data_dir ? NULL : store_default_dir(), *text = NULL, *asked = NULL;
-    struct store *store = NULL;
-    struct store_options options = {.data_dir = flags->data_dir ? flags->data_dir : usual, .read_only = true};
-    if (!options.data_dir)
-        return error_nomem(err);
-    int code = store_open(&options, &store, err);
-    if (code < 0)
-        return code;
-    code = store_result(store, id, NULL, &text, err);
+    auto_free char *text = NULL, *asked = NULL;
+    auto_store struct store *store = NULL;
+    int code = data_dir_open(data_dir, &store, err);
+    if (code == 0)
+        code = store_result(store, id, NULL, &text, err);
     if (code == 0 && store_request(store, id, NULL, &asked, NULL) == 0)
         *request = json_loads(asked, JSON_ALLOW_NUL, NULL);
-    store_close(store);
     if (code == 0 && !(*result = json_loads(text, JSON_ALLOW_NUL, NULL)))
         code = error_nomem(err);
     return code;
@@ -80,7 +56,7 @@ static int show(const json_t *report, bool json)
 int cmd_explain(int argc, char **argv)
 {
     cordon_error err = {0};
-    struct flags flags = {0};
+    struct store_flags flags = {0};
     int first = 0, code = options_parse(&usage, argc, argv, &flags, &first, &err);
     if (code == OPTIONS_HELP)
         return 0;
@@ -89,7 +65,7 @@ int cmd_explain(int argc, char **argv)
     if (code < 0)
         return report_usage(&err, "explain");
     auto_json json_t *result = NULL, *request = NULL;
-    if (read_run(&flags, argv[first], &result, &request, &err) < 0)
+    if (read_run(flags.data_dir, argv[first], &result, &request, &err) < 0)
         return report_error(&err, flags.json);
     auto_json json_t *report = debug_report(result, request);
     return show(report, flags.json);

@@ -11,7 +11,7 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "service/commands.h"
-#include "service/data_dir.h"
+#include "service/store_flags.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MOST    100000
@@ -30,10 +30,9 @@ enum {
 };
 
 struct flags {
-    const char *data_dir;
+    struct store_flags store;
     struct store_query query;
     unsigned limit;
-    bool json;
 };
 
 static int set_filter(void *context, const struct option_row *row, const char *value, cordon_error *err)
@@ -61,20 +60,13 @@ static int set_limit(void *context, const struct option_row *row, const char *va
     return 0;
 }
 
-static int set_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
-{
-    (void)row, (void)value, (void)err;
-    ((struct flags *)context)->json = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
     {"limit", 'n', "N", "how many; 20 if not given", set_limit, NULL},
     {"language", 'l', "LANGUAGE", "only runs in this language", set_filter, "language"},
     {"status", 's', "STATUS", "only runs that ended so: ok, nonzero_exit, wall_limit, …", set_filter, "status"},
     {"key", 'k', "ID", "only runs of this API key", set_filter, "key"},
     DATA_DIR_ROW,
-    {"json", 0, NULL, "print an object with all details", set_json, NULL},
+    JSON_ROW("print an object with all details"),
 };
 
 static const struct usage usage = {
@@ -82,6 +74,7 @@ static const struct usage usage = {
     .about = "Lists the runs that were recorded, newest first, or shows one of them whole.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
+    .anywhere = true,
 };
 
 /* Appends one page's items; takes over the cursor of the next. */
@@ -193,11 +186,11 @@ static int list(struct store *store, struct flags *flags, cordon_error *err)
     if (code < 0)
         return code;
     const json_t *items = json_object_get(answer, "items");
-    if (!flags->json && !json_array_size(items)) {
+    if (!flags->store.json && !json_array_size(items)) {
         terminal_say("no run is recorded that matches");
         return 0;
     }
-    if (!flags->json)
+    if (!flags->store.json)
         return print_table(items);
     auto_free char *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(15));
     return text ? report_json_text(text) : error_nomem(err);
@@ -252,7 +245,7 @@ static int show(struct store *store, const struct flags *flags, const char *id, 
     int code = store_result(store, id, NULL, &text, err);
     if (code < 0)
         return code;
-    if (flags->json)
+    if (flags->store.json)
         return report_json_text(text);
     auto_json json_t *result = report_parse(text);
     return result ? print_whole(result) : EXIT_OWN_FAILURE;
@@ -271,8 +264,8 @@ int cmd_history(int argc, char **argv)
         code = options_no_words(argc, argv, first + 1, &err);
     if (code < 0)
         return report_usage(&err, "history");
-    code = data_dir_open(flags.data_dir, &store, &err);
+    code = data_dir_open(flags.store.data_dir, &store, &err);
     if (code == 0)
         code = id ? show(store, &flags, id, &err) : list(store, &flags, &err);
-    return code < 0 ? report_error(&err, flags.json) : code;
+    return code < 0 ? report_error(&err, flags.store.json) : code;
 }

@@ -14,14 +14,13 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "service/commands.h"
-#include "service/data_dir.h"
+#include "service/store_flags.h"
 #include "service/key_show.h"
 #include "store/keys.h"
 
 struct flags {
-    const char *data_dir;
+    struct store_flags store;
     struct api_key key;
-    bool json;
 };
 
 static struct flags *flags_of(void *context)
@@ -146,13 +145,6 @@ static int set_fresh(void *context, const struct option_row *row, const char *va
     return 0;
 }
 
-static int set_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
-{
-    (void)row, (void)value, (void)err;
-    flags_of(context)->json = true;
-    return 0;
-}
-
 static const struct option_row new_rows[] = {
     {"name", 'n', "NAME", "what it is called in lists", set_name, NULL},
     {"scopes", 's', "LIST", "of run, session, read, admin; run,read if not given", set_scopes, NULL},
@@ -170,7 +162,7 @@ static const struct option_row new_rows[] = {
 
 static const struct option_row list_rows[] = {
     DATA_DIR_ROW,
-    {"json", 0, NULL, "print an object with all details", set_json, NULL},
+    JSON_ROW("print an object with all details"),
 };
 
 static const struct option_row remove_rows[] = {DATA_DIR_ROW};
@@ -180,18 +172,21 @@ static const struct usage new_usage = {
     .about = "Makes an API key and prints it, once: only its hash is stored.",
     .rows = new_rows,
     .row_count = ARRAY_LEN(new_rows),
+    .anywhere = true,
 };
 static const struct usage list_usage = {
     .synopsis = "cordon key ls [--json] [--data-dir DIR]",
     .about = "Lists API keys and what they may do. The keys themselves are not stored.",
     .rows = list_rows,
     .row_count = ARRAY_LEN(list_rows),
+    .anywhere = true,
 };
 static const struct usage remove_usage = {
     .synopsis = "cordon key rm [--data-dir DIR] ID",
     .about = "Removes an API key. A daemon refuses it within a second.",
     .rows = remove_rows,
     .row_count = ARRAY_LEN(remove_rows),
+    .anywhere = true,
 };
 static const struct usage key_usage = {
     .synopsis = "cordon key new --name NAME [OPTION...]\n       cordon key ls [--json]\n       cordon key rm ID",
@@ -220,7 +215,7 @@ static int key_new(struct flags *flags, int argc, char **argv, int first, cordon
         return code;
     if (!flags->key.scopes)
         flags->key.scopes = KEY_RUN | KEY_READ;
-    code = open_or_make(flags->data_dir, &store, err);
+    code = open_or_make(flags->store.data_dir, &store, err);
     if (code == 0)
         code = keys_new(store, &flags->key, text, err);
     if (code < 0)
@@ -238,12 +233,12 @@ static int key_list(struct flags *flags, int argc, char **argv, int first, cordo
     size_t count = 0;
     int code = options_no_words(argc, argv, first, err);
     if (code == 0)
-        code = data_dir_open(flags->data_dir, &store, err);
+        code = data_dir_open(flags->store.data_dir, &store, err);
     if (code == 0)
         code = keys_list(store, &keys, &count, err);
     if (code < 0)
         return code;
-    return flags->json ? key_show_json(keys, count) : key_show_table(keys, count);
+    return flags->store.json ? key_show_json(keys, count) : key_show_table(keys, count);
 }
 
 static int key_remove(struct flags *flags, int argc, char **argv, int first, cordon_error *err)
@@ -253,7 +248,7 @@ static int key_remove(struct flags *flags, int argc, char **argv, int first, cor
         return error_set(err, CORDON_EINVAL, "usage", "which key? name its ID, as `cordon key ls` shows it");
     int code = options_no_words(argc, argv, first + 1, err);
     if (code == 0)
-        code = data_dir_open(flags->data_dir, &store, err);
+        code = data_dir_open(flags->store.data_dir, &store, err);
     if (code == 0)
         code = keys_remove(store, argv[first], err);
     if (code == 0)

@@ -12,16 +12,15 @@
 #include "cli/terminal.h"
 #include "service/commands.h"
 #include "service/compare.h"
-#include "service/data_dir.h"
+#include "service/store_flags.h"
 #include "service/sanitizer.h"
 
 enum { EXIT_DIFFERS = 1 };
 #define SHOWN_MAX 60
 
 struct flags {
-    const char *data_dir;
+    struct store_flags store;
     json_t *secrets; /* name → value */
-    bool json;
 };
 
 static int add_secret(void *context, const struct option_row *row, const char *value, cordon_error *err)
@@ -39,18 +38,11 @@ static int add_secret(void *context, const struct option_row *row, const char *v
     return 0;
 }
 
-static int set_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
-{
-    (void)row, (void)value, (void)err;
-    ((struct flags *)context)->json = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
     {"env-secret", 0, "NAME=VALUE", "the value of a secret variable, which is not stored; may be repeated", add_secret,
      NULL},
     DATA_DIR_ROW,
-    {"json", 0, NULL, "print an object with the differences and the new result", set_json, NULL},
+    JSON_ROW("print an object with the differences and the new result"),
 };
 
 static const struct usage usage = {
@@ -59,6 +51,7 @@ static const struct usage usage = {
              "differs. Exit code 0 when status and output are the same, 1 when they are not.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
+    .anywhere = true,
 };
 
 static bool is_withheld(const json_t *value)
@@ -233,7 +226,7 @@ static int replay(const struct flags *flags, const char *id, cordon_error *err)
     auto_store struct store *store = NULL;
     cordon_request *request = NULL;
     auto_json json_t *before = NULL, *after = NULL;
-    int code = data_dir_open(flags->data_dir, &store, err);
+    int code = data_dir_open(flags->store.data_dir, &store, err);
     if (code == 0)
         code = find_before(store, id, &before, err);
     if (code == 0)
@@ -247,7 +240,7 @@ static int replay(const struct flags *flags, const char *id, cordon_error *err)
     if (!comparison)
         return error_nomem(err);
     bool same = json_is_true(json_object_get(comparison, "same"));
-    code = flags->json ? print_json(comparison, id, after) : print_table(comparison);
+    code = flags->store.json ? print_json(comparison, id, after) : print_table(comparison);
     return code ? code : same ? 0 : EXIT_DIFFERS;
 }
 
@@ -268,5 +261,5 @@ int cmd_replay(int argc, char **argv)
     }
     code = replay(&flags, argv[first], &err);
     json_decref(flags.secrets);
-    return code < 0 ? report_error(&err, flags.json) : code;
+    return code < 0 ? report_error(&err, flags.store.json) : code;
 }

@@ -10,14 +10,13 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "service/commands.h"
-#include "service/data_dir.h"
+#include "service/store_flags.h"
 
 enum { EXIT_DAMAGED = 1 };
 
 struct flags {
-    const char *data_dir;
+    struct store_flags store;
     const char *head;
-    bool json;
 };
 
 static int set_head(void *context, const struct option_row *row, const char *value, cordon_error *err)
@@ -30,17 +29,10 @@ static int set_head(void *context, const struct option_row *row, const char *val
     return 0;
 }
 
-static int set_json(void *context, const struct option_row *row, const char *value, cordon_error *err)
-{
-    (void)row, (void)value, (void)err;
-    ((struct flags *)context)->json = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
     DATA_DIR_ROW,
     {"head", 0, "HASH", "the head that was kept elsewhere: it must be that of a row", set_head, NULL},
-    {"json", 0, NULL, "print an object", set_json, NULL},
+    JSON_ROW("print an object"),
 };
 
 static const struct usage usage = {
@@ -49,6 +41,7 @@ static const struct usage usage = {
              "kept text is the one its row tells of. Exit code 1 tells that something was changed.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
+    .anywhere = true,
 };
 
 static int print_json(const struct store_verdict *verdict, double seconds)
@@ -79,15 +72,15 @@ static int verify(const struct flags *flags)
     struct store_verdict verdict = {0};
     auto_free char *path = NULL;
     uint64_t begin = clock_us();
-    int code = data_dir_find(flags->data_dir, &path, &err);
+    int code = data_dir_find(flags->store.data_dir, &path, &err);
     if (code == 0)
         code = store_verify(path, flags->head, &verdict, &err);
     if (code < 0) {
-        report_error(&err, flags->json);
+        report_error(&err, flags->store.json);
         return EXIT_OWN_FAILURE;
     }
     double seconds = (double)(clock_us() - begin) / 1e6;
-    int exit_code = flags->json ? print_json(&verdict, seconds) : print_text(&verdict, seconds);
+    int exit_code = flags->store.json ? print_json(&verdict, seconds) : print_text(&verdict, seconds);
     return exit_code ? exit_code : verdict.good ? 0 : EXIT_DAMAGED;
 }
 

@@ -78,7 +78,7 @@ def test_many_pages(data):
 def test_one_run(three):
     shown = history(three, f"{2:032x}").text
     assert '"wall_limit"' in shown and shown.endswith("stdout\n2\n")
-    whole = as_result(history(three, "--json", f"{2:032x}"))
+    whole = as_result(history(three, f"{2:032x}", "--json"))  # an option may follow
     assert whole["stdout"] == "2\n" and whole["kept"] is True
 
 

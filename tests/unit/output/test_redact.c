@@ -1,6 +1,6 @@
 /* Redaction: what each rule replaces, in one piece, at every split and byte by byte; what it must leave alone; choice,
  * counts and errors. */
-#include "output/redact_text.h"
+#include "output/usual_rules.h"
 
 #define A20  "AbCdEfGhIjKlMnOpQrSt"
 #define A36  A20 "UvWxYz0123456789"
@@ -8,22 +8,6 @@
 #define A43  A40 "abc"
 #define A86  A43 A43
 #define BODY "\nMIIEowIBAAKCAQEA7bq\n/+AAAA==\n"
-
-static struct redact_rules *rules;
-
-static int open_rules(void **state)
-{
-    (void)state;
-    cordon_error err = {0};
-    return redact_rules_open(NULL, &rules, &err);
-}
-
-static int close_rules(void **state)
-{
-    (void)state;
-    redact_rules_close(rules);
-    return 0;
-}
 
 static const struct sample {
     const char *rule;

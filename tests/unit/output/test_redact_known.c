@@ -1,26 +1,10 @@
 /* Known values: every form of them, alone and within something longer; pieces of long ones; what is refused. */
 #include "output/redact_literals.h"
-#include "output/redact_text.h"
+#include "output/usual_rules.h"
 #include "output/utf8.h"
 
 #define MARK   "[REDACTED_SECRET]"
 #define SECRET "p@ss w\xc3\xb6rd/\"x\"+~*<\xc3\xa9"
-
-static struct redact_rules *rules;
-
-static int open_rules(void **state)
-{
-    (void)state;
-    cordon_error err = {0};
-    return redact_rules_open(NULL, &rules, &err);
-}
-
-static int close_rules(void **state)
-{
-    (void)state;
-    redact_rules_close(rules);
-    return 0;
-}
 
 static void redact_known(const char *secret, const char *text, size_t length, size_t piece, struct buf *out)
 {

@@ -1,23 +1,7 @@
 /* The stream engine: any split of any text gives the same, nothing waits without reason, and no text is expensive. */
 #include <malloc.h>
 
-#include "output/redact_text.h"
-
-static struct redact_rules *rules;
-
-static int open_rules(void **state)
-{
-    (void)state;
-    cordon_error err = {0};
-    return redact_rules_open(NULL, &rules, &err);
-}
-
-static int close_rules(void **state)
-{
-    (void)state;
-    redact_rules_close(rules);
-    return 0;
-}
+#include "output/usual_rules.h"
 
 static unsigned next(unsigned *seed)
 {

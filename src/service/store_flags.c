@@ -1,5 +1,5 @@
 /* Owns how a command finds the store. Called by the commands that look at history or change keys. */
-#include "service/data_dir.h"
+#include "service/store_flags.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,13 @@ int data_dir_handle(void *context, const struct option_row *row, const char *val
     (void)row;
     if (!*value)
         return error_set(err, CORDON_EINVAL, "usage", "the directory's name is empty");
-    *(const char **)context = value;
+    ((struct store_flags *)context)->data_dir = value;
     return 0;
+}
+
+int json_handle(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    return option_set_flag(&((struct store_flags *)context)->json, row, value, err);
 }
 
 int data_dir_find(const char *given, char **path, cordon_error *err)
