@@ -216,12 +216,14 @@ void cgroup_kill(const struct cgroup *cgroup)
 
 int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup)
 {
-    int result = 0;
+    int failed = 0;
     for (int i = 0; i < CG_CONTROLLERS; i++)
         if (cgroup->kind != CGROUP_NONE && root->dirs[i] >= 0 &&
             unlinkat(root->dirs[i], cgroup->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-            result = -1;
-    return result;
+            failed = errno;
+    if (failed)
+        errno = failed;
+    return failed ? -1 : 0;
 }
 
 /* Whoever forks into a group needs to write the list of processes of that group and of the nearest one that is above
