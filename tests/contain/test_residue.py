@@ -146,6 +146,7 @@ def test_many_runs_leave_nothing(judge):
     assert not grown
 
 
+@pytest.mark.needs("root")
 def test_groups_left_under_one_controller_are_found(judge):
     """Wardens that share one controller's group need not share the others'; what is in use is left alone until it is not."""
     top = "/sys/fs/cgroup/pids"
