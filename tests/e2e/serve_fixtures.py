@@ -26,7 +26,7 @@ def daemon():
 @pytest.fixture
 def open_dir():
     """A directory that the daemon's own user can enter too, unlike pytest's."""
-    with tempfile.TemporaryDirectory(prefix="cordon-test-") as path:
+    with tempfile.TemporaryDirectory(prefix="cordon-test-", dir=support.QUICK) as path:
         os.chmod(path, 0o755)
         yield pathlib.Path(path)
 

@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from helpers import CORDON, FLAGS, REPOSITORY, as_result, cordon, need, result, skip, wait_for
+from serve_fixtures import open_dir  # noqa: F401
 
 FILL = pathlib.Path(CORDON).parent / "tests" / "unit" / "store_fill"
 
@@ -33,8 +34,8 @@ def made_up(number, **members):
 
 
 @pytest.fixture
-def data(tmp_path):
-    return tmp_path / "data"
+def data(open_dir):
+    return open_dir / "data"
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ import stat
 import pytest
 
 from helpers import cordon
+from serve_fixtures import open_dir  # noqa: F401
 
 TEXT = re.compile(r"cordon_([0-9a-f]{16})_[A-Za-z0-9_-]{43}\n")
 
 
 @pytest.fixture
-def data(tmp_path):
-    return tmp_path / "data"
+def data(open_dir):
+    return open_dir / "data"
 
 
 def key(data, action, *arguments, code=0):

@@ -211,7 +211,7 @@ def test_places_in_memory():
     """All cells together are bounded; one that can never fit is told so, others wait."""
     with support.Daemon("--set", "memory_bytes=600m", "--concurrency", "8") as own:
         problem(own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"memory_bytes": "1g"}}), 422, "too_large_for_host")
-        runs = [own.start("bash", "sleep 0.3") for _ in range(3)]
+        runs = [own.start("bash", "sleep 0.6") for _ in range(3)]
         assert sorted(own.get(f"/v1/executions/{run}").json["state"] for run in runs)[:2] == ["queued", "queued"]
         assert {own.result(run)["status"] for run in runs} == {"ok"}
 
