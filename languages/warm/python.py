@@ -9,6 +9,7 @@ import os
 import sys
 from _io import _IOBase as IOBase
 from importlib.machinery import SourceFileLoader
+from itertools import islice
 from types import ModuleType
 
 CHANNEL = 4
@@ -217,8 +218,9 @@ def release(module, path, loaded):
         if isinstance(value, IOBase):
             flush_one(value)
     folder, kept = os.path.dirname(path), []
-    # Those that the program loaded came last. A module may load others when it is asked for an attribute, without end.
-    for name, other in list(sys.modules.items())[loaded:]:
+    # Those that the program loaded came last; to list the others would make a copy of each one's page. A module may load
+    # more when it is asked for an attribute, without end.
+    for name, other in list(islice(reversed(sys.modules.items()), len(sys.modules) - loaded))[::-1]:
         sys.modules.pop(name, None)
         file = other.__dict__.get("__file__") if isinstance(other, ModuleType) else None
         if not (isinstance(file, str) and file.startswith(folder)):

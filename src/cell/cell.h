@@ -81,6 +81,7 @@ struct enter_message {
     uint32_t group_limits;
     uint32_t into_cgroup; /* v2: the one cgroup file is the group to be born into */
     uint32_t number;      /* names the request in the answer */
+    uint32_t wait_ms;     /* so long a program is waited for before the interpreter warms up */
     int64_t limit[LIMIT_COUNT];
 };
 #define ENTER_FDS_MAX (SLOT_NAMESPACES + CELL_CGROUP_FILES_MAX + STREAM_COUNT + 1)

@@ -197,8 +197,9 @@ static int make_places(int root_fd)
     return 0;
 }
 
-/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. Kernels before 6.15 clone subtrees only of attached
- * mounts; there it is attached whole at /tmp, where its own part then covers it. */
+/* One tmpfs, so that /work, /tmp and /dev/shm share one quota. It is attached whole at /tmp, where its own part then
+ * covers it: kernels before 6.15 clone subtrees only of attached mounts, and to close one that was never attached waits
+ * for the other processors. */
 static int make_store(int root_fd, const int64_t *limit, uid_t owner)
 {
     char size[24], inodes[24];
@@ -214,12 +215,9 @@ static int make_store(int root_fd, const int64_t *limit, uid_t owner)
         if (mkdirat(store, store_parts[i].name, store_parts[i].mode) < 0 ||
             fchownat(store, store_parts[i].name, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
             return -1;
-    if (make_places(root_fd) < 0)
+    if (make_places(root_fd) < 0 || mounts_attach(store, root_fd, "tmp") < 0)
         return -1;
-    int work = place_store(root_fd, store);
-    if (work >= 0 || errno != EINVAL)
-        return work;
-    return mounts_attach(store, root_fd, "tmp") < 0 ? -1 : place_store(root_fd, store);
+    return place_store(root_fd, store);
 }
 
 /* An ordinary user's mount: the path is opened in this namespace's copy of the mounts and must be the very object that

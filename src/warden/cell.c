@@ -345,6 +345,10 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         begin_waiting(warden, cell);
         return;
     }
+    if (n == 1 && cell->phase == PHASE_WAITING) { /* nobody came, so it warmed up after all */
+        cell->rushed = false;
+        return;
+    }
     if (cell->phase == PHASE_RUNNING) { /* it said that it waits after it had been served, or closed its end */
         loop_forget(warden, &cell->talk);
         if (fd_count)
@@ -377,8 +381,8 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         return;
     }
     take_ready(warden, cell, &report, fd_count ? fd : -1);
-    if (cell->phase == PHASE_WARMING && cell->ordered && cell->warmth == WARMTH_FORKED)
-        begin_waiting(warden, cell); /* somebody waits already: it is spared its warm-up */
+    if (cell->phase == PHASE_WARMING && (cell->ordered || cell->rushed) && cell->warmth == WARMTH_FORKED)
+        begin_waiting(warden, cell); /* spared its warm-up */
 }
 
 /* A slot's init tells that its root stands; otherwise it has only failures to tell. */

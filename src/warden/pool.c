@@ -62,6 +62,8 @@ static void count(const struct warden *warden)
         else if (is_ready(cell)) {
             counts->ready++;
             counts->oldest_ready = cell;
+            if (!cell->rushed)
+                counts->oldest_warm = cell;
         } else {
             counts->filling++;
             counts->oldest_filling = cell;
@@ -375,7 +377,7 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
     unsigned offered = 0;
     for (const struct pool *other = warden->pools; other; other = other->next)
         offered += other->counts.offered;
-    if (pool->kind == POOL_SLOTS || !pool->counts.ready || pool->counts.offered || offered >= OFFERS_MAX ||
+    if (pool->kind == POOL_SLOTS || !pool->counts.oldest_warm || pool->counts.offered || offered >= OFFERS_MAX ||
         warden->leaving || !(pool->served || pool->floor))
         return UINT64_MAX;
     return quiet_at(warden);
@@ -404,7 +406,7 @@ void pool_tick(struct warden *warden, uint64_t now_us)
         if (fill_at(warden, pool) <= now_us && has_room(warden, pool))
             make_cell(warden, pool);
         if (offer_at(warden, pool) <= now_us)
-            offer_make(warden, pool->counts.oldest_ready);
+            offer_make(warden, pool->counts.oldest_warm);
         unsigned ready = pool->counts.ready + pool->counts.offered;
         bool hopeless = pool->failed > 3 * (pool->served + 1) || (!pool->counts.filling && !has_room(warden, pool));
         for (struct pool_waiter *waiter = pool->waiters; waiter < pool->waiters + WAITERS_MAX; waiter++)

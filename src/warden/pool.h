@@ -23,7 +23,7 @@ struct zygote {
 
 struct pool_counts {
     unsigned ready, filling, offered;
-    struct cell *oldest_ready, *oldest_filling;
+    struct cell *oldest_ready, *oldest_warm, *oldest_filling; /* warm: ready, and waits with nothing left to do */
 };
 
 #define WAITERS_MAX 16
@@ -49,7 +49,6 @@ struct pool {
         int socket; /* -1: free */
         unsigned count;
     } waiters[WAITERS_MAX]; /* who waits for so many cells */
-    uint64_t warm_until_us;
 };
 
 /* zygote.c */

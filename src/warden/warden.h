@@ -83,6 +83,7 @@ struct cell {
     bool init_reaped, program_reaped;
     bool program_ready; /* restrictions are in force; exec is next */
     bool offered;       /* the library may take it by itself */
+    bool rushed;        /* forked in a crowd: waits a little before it warms up */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */

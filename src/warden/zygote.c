@@ -23,6 +23,7 @@
 #define ANSWER_US    (5 * SECOND_US)
 #define AGE_US       (600 * SECOND_US)
 #define FORKS_MAX    5000
+#define RUSH_WAIT_MS 20
 #define FAILURES_MAX 3
 
 static struct timespec changed_at(char *const *candidates)
@@ -251,6 +252,16 @@ void zygote_stop(struct warden *warden, struct pool *pool)
     fail_promised(warden, pool);
 }
 
+/* More runs than processors: then a new process waits a little for its program instead of warming up, which only pays
+ * when there is time for it. */
+static bool is_crowded(const struct warden *warden)
+{
+    long runs = 0;
+    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
+        runs += cell->ordered && cell->phase != PHASE_ENDED;
+    return runs > warden->processors;
+}
+
 int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cell)
 {
     int fds[ENTER_FDS_MAX];
@@ -280,6 +291,8 @@ int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cel
     fds[count++] = theirs;
     cell->warmth = WARMTH_FORKED;
     cell->patience_us = clock_us() + ANSWER_US;
+    cell->rushed = cell->ordered || is_crowded(warden);
+    message.wait_ms = cell->rushed ? RUSH_WAIT_MS : 0;
     pool->zygote.forks++;
     return fd_send(pool->zygote.watch.fd, &message, sizeof message, fds, count);
 }

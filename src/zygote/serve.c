@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <unistd.h>
@@ -73,6 +74,8 @@ int cordon_zygote_serve(int socket)
         if (setjmp(request.forked)) {
             thread_register(&request.thread);
             cell_forked_main(&message, fds);
+            if (message.wait_ms)
+                poll(&(struct pollfd){.fd = CELL_HANDOVER_FD, .events = POLLIN}, 1, (int)message.wait_ms);
             if (python_after_fork)
                 python_after_fork();
             return 0;
