@@ -35,16 +35,21 @@
     delete process.mainModule;
   };
 
-  // On the streams that the program will have, which it must not write to.
+  // On the streams that the program will have, which it must not write to: only the last step of writing is left out.
   const rehearseHere = () => {
     const streams = [process.stdout, process.stderr];
-    for (const stream of streams) stream.write = () => true;
+    const last = streams.map(({ _handle }) => _handle ? ['writeUtf8String', 'writeLatin1String'] : ['write']);
+    const owners = streams.map((stream) => stream._handle || stream);
+    owners.forEach((owner, index) => last[index].forEach((name) => { owner[name] = () => 0; }));
     rehearse();
+    process._tickCallback();
+    owners.forEach((owner, index) => last[index].forEach((name) => delete owner[name]));
     for (const stream of streams) {
-      delete stream.write;
+      stream.write('');
       // To have been looked at made the descriptor non-blocking, and then a large fs.writeSync() to it fails.
       if (stream._handle && stream._handle.setBlocking) stream._handle.setBlocking(true);
     }
+    process._tickCallback();
   };
 
   // Takes the items of a message one by one.

@@ -37,6 +37,7 @@
     }
     streams.forEach((stream) => stream && stream.destroy());
     Object.defineProperty(process, 'stderr', stderr);
+    process._tickCallback(); // nothing of it may be left for the copies to do
   }
   for (const key of Object.keys(Module._pathCache)) delete Module._pathCache[key];
   delete process.mainModule;
