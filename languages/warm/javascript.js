@@ -1,5 +1,6 @@
 // Waits in a started Node.js for a program. Its argument is the script of the manifest's run_code, which a program given as
-// code runs by; one given as files runs as by `node ENTRY ARGS`. `copy`, if there is one, returns in every copy of the process.
+// code runs by; one given as files runs as by `node ENTRY ARGS`. `copy`, if there is one, returns in every copy of the process,
+// and true where there is no time to rehearse.
 (copy) => {
   'use strict';
   const fs = require('fs'), path = require('path');
@@ -117,8 +118,7 @@
     setImmediate(Module.runMain.bind(Module, file));
   };
 
-  if (copy) copy(rehearse);
-  rehearseHere();
+  if (!copy || !copy(rehearse)) rehearseHere();
   const { kind, entry, args } = unpack(receive());
   process.argv.splice(1, process.argv.length, entry, ...args);
   if (kind === 'code') runCode();

@@ -1,4 +1,5 @@
-// Turns a started Node into a server of copies of itself, and returns in each of them. Given what to rehearse first.
+// Turns a started Node into a server of copies of itself, and returns in each of them whether its program waits already. Given
+// what to rehearse first.
 // argv: what the copies expect, then the zygote library. Descriptors: 0 to 4 are open, 3 is the warden's socket, 1 and 2
 // are pipes, as a program's are.
 (rehearse) => {
@@ -46,5 +47,6 @@
 
   // Node looked these up when it started.
   process.chdir('.');
-  Object.defineProperty(process, 'pid', { value: pid, enumerable: true, configurable: true });
+  Object.defineProperty(process, 'pid', { value: Math.abs(pid), enumerable: true, configurable: true });
+  return pid < 0;
 }

@@ -10,9 +10,8 @@
 #include "base/cleanup.h"
 #include "zygote/descriptors.h"
 #include "zygote/keep.h"
+#include "zygote/serve.h"
 #include "zygote/threads.h"
-
-int cordon_zygote_serve(int socket);
 
 /* The first number that is not one of a waiting program's. */
 #define FIRST_OWN 5

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "zygote/keep.h"
+#include "zygote/serve.h"
 
 typedef struct napi_env_opaque *napi_env;
 typedef struct napi_value_opaque *napi_value;
@@ -185,7 +186,8 @@ static void leave_early(void *unused)
         leave(exit_state->set ? exit_state->code : 0, unused);
 }
 
-/* fork(socket, Math.random): gives the process id of each copy. The zygote itself never comes back. */
+/* fork(socket, Math.random): gives the process id of each copy, negative where a program waits already. The zygote
+ * itself never comes back. */
 static napi_value fork_whole(napi_env env, napi_info info)
 {
     size_t count = 2;
@@ -205,7 +207,7 @@ static napi_value fork_whole(napi_env env, napi_info info)
     }
     on_exit(leave, NULL);
     node.napi_add_env_cleanup_hook(env, leave_early, NULL);
-    return node.napi_create_int32(env, getpid(), &pid) ? NULL : pid;
+    return node.napi_create_int32(env, zygote_is_awaited ? -getpid() : getpid(), &pid) ? NULL : pid;
 }
 
 __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports);

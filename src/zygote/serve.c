@@ -15,9 +15,10 @@
 #include "base/fd.h"
 #include "cell/cell.h"
 #include "cell/sys.h"
+#include "zygote/serve.h"
 #include "zygote/thread.h"
 
-__attribute__((visibility("default"))) int cordon_zygote_serve(int socket);
+bool zygote_is_awaited;
 
 /* What the helper works on; it shares this memory while the zygote sleeps. */
 struct request {
@@ -51,6 +52,11 @@ static int help(void *context)
     _exit(0);
 }
 
+static bool has_program(int wait_ms)
+{
+    return poll(&(struct pollfd){.fd = CELL_HANDOVER_FD, .events = POLLIN}, 1, wait_ms) > 0;
+}
+
 int cordon_zygote_serve(int socket)
 {
     static char stack[64 << 10] __attribute__((aligned(64)));
@@ -74,8 +80,7 @@ int cordon_zygote_serve(int socket)
         if (setjmp(request.forked)) {
             thread_register(&request.thread);
             cell_forked_main(&message, fds);
-            if (message.wait_ms)
-                poll(&(struct pollfd){.fd = CELL_HANDOVER_FD, .events = POLLIN}, 1, (int)message.wait_ms);
+            zygote_is_awaited = message.wait_ms && has_program((int)message.wait_ms);
             if (python_after_fork)
                 python_after_fork();
             return 0;
