@@ -385,7 +385,7 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
 
 void pool_expect_stranger(struct warden *warden)
 {
-    warden->strangers = true;
+    warden->strangers++;
     warden->strangers_until_us = clock_us() + 2 * SECOND_US;
 }
 

@@ -137,7 +137,7 @@ struct warden {
     uint64_t last_end_us;
     uint64_t descriptors_max;
     uint32_t last_cell;
-    bool strangers; /* children of a zygote that died before it told of them may wait to be reaped */
+    unsigned strangers; /* children to be reaped that no cell has: helpers, and those of a zygote that died untold */
     uint64_t strangers_us, strangers_until_us; /* when to look for them next; until when they are expected */
     int epoll;
     struct watch engine;

@@ -50,6 +50,7 @@ static void fail_promised(struct warden *warden, struct pool *pool)
     for (struct cell *cell = warden->cells; cell; cell = cell->next)
         if (cell->pool == pool && cell->forked_talk >= 0 && cell->phase < PHASE_RUNNING) {
             pool_expect_stranger(warden);
+            pool_expect_stranger(warden); /* its helper and the child, as far as they came to be */
             cell_fail(warden, cell, STEP_ENTER, 0, ECHILD, "the zygote ended");
         }
 }
@@ -342,5 +343,7 @@ void zygote_reap_strangers(struct warden *warden)
            !is_known(warden, info.si_pid)) {
         waitpid(info.si_pid, NULL, __WALL);
         info.si_pid = 0;
+        if (warden->strangers)
+            warden->strangers--;
     }
 }
