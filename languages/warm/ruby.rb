@@ -1,4 +1,5 @@
-# Waits while ruby has opened the entry and not begun to parse it, then fills it in. Required by -r.
+# Waits while ruby has opened the entry and not begun to parse it, then fills it in. Required by -r. With the zygote library
+# loaded, fork() returns in every copy of this process.
 File.unlink(__FILE__) if File.exist?(__FILE__)
 lambda do
   %w[PWD OLDPWD SHLVL _].each { |name| ENV.delete(name) } # of the shell that started this
@@ -19,7 +20,7 @@ lambda do
     entry = text.()
     ARGV.replace(list.(&text))
     list.() { name, value = text.().split('=', 2); ENV[name] = value }
-    File.unlink(placeholder) if entry != placeholder
+    File.unlink(placeholder) if entry != placeholder && File.exist?(placeholder)
     list.() do
       path, mode, content = text.(), item.().to_i(8), item.()
       folder = File.dirname(path)
@@ -34,20 +35,28 @@ lambda do
   end
 
   # The way of a program, so that the memory it takes is there before anybody waits.
-  3.times do
+  rehearse = lambda do
     program = %q(puts [1.5, 'a'].map { |x| "#{x}" }.inspect)
     items = ['code', placeholder, '1', '-', '1', 'WARM=1', '1', placeholder, '644', program]
     message.replace("#{items.map(&:bytesize).join(' ')}\n#{items.join}")
     take.()
     RubyVM::InstructionSequence.compile(program) if defined?(RubyVM::InstructionSequence)
     File.open('/dev/null', 'w') { |null| null.puts(6 * 7) }
+    ARGV.clear
+    ENV.delete('WARM')
   end
-  ARGV.clear
-  ENV.delete('WARM')
+
+  3.times { rehearse.() }
+  zygote = ENV.delete('LD_PRELOAD')
+  opened.each { |file| file.reopen('/dev/null') } if zygote # every copy gets its own
   GC.start
+  fork if zygote
 
   channel = IO.for_fd(4, 'r+')
-  channel.syswrite('r')
+  unless zygote && IO.select([channel], nil, nil, 0)
+    rehearse.() if zygote
+    channel.syswrite('r')
+  end
   begin
     channel.sysread(1 << 17, message)
   rescue EOFError

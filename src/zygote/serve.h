@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Answers requests on the socket. Returns 0 in every process that was forked, confined already; and 1 in the zygote when
- * it should leave. */
+/* Answers requests on the socket. Returns 0 in every process that was forked, confined already; and 1 in the zygote
+ * when it should leave. */
 __attribute__((visibility("default"))) int cordon_zygote_serve(int socket);
 
 /* In a process that was forked: its program has come, and there is no time to warm up. */
