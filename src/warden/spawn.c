@@ -89,15 +89,23 @@ static void set_namespace_controls(struct cell *cell)
             cell->controls |= CONTROL_BIT(namespace_controls[i].control);
 }
 
+/* What an init and the warden hold of each other. */
+static int open_ends(struct cell *cell, int *ours, int *theirs, int *lifeline_read)
+{
+    int lifeline[2];
+    if (spawn_talk_pair(ours, theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+        return -1;
+    *lifeline_read = lifeline[0];
+    cell->lifeline = lifeline[1];
+    return 0;
+}
+
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1, lifeline_read = -1;
-    int lifeline[2];
     *step = STEP_CLONE;
-    if (spawn_talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+    if (open_ends(cell, &ours, &theirs, &lifeline_read) < 0)
         return -1;
-    lifeline_read = lifeline[0];
-    cell->lifeline = lifeline[1];
     auto_close int gate = -1;
     if (spawn_talk_pair(&cell->gate, &gate) < 0)
         return -1;
@@ -189,12 +197,9 @@ static int clone_slot_init(void *context)
 int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1, lifeline_read = -1;
-    int lifeline[2];
     *step = STEP_CLONE;
-    if (spawn_talk_pair(&ours, &theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
+    if (open_ends(cell, &ours, &theirs, &lifeline_read) < 0)
         return -1;
-    lifeline_read = lifeline[0];
-    cell->lifeline = lifeline[1];
     struct init_setup setup = {.report = theirs,
                                .lifeline = lifeline_read,
                                .gate = -1,
