@@ -19,7 +19,7 @@ struct mapping {
     const char *permissions; /* "rwxp" */
 };
 
-/* Calls `each` for every mapping of this process, in order; stops at the first result that is not 0. */
+/* Calls `each` for every mapping of this process, in order; stops at the first negative result and returns it. */
 static int each_mapping(int (*each)(const struct mapping *))
 {
     auto_close int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -1,6 +1,7 @@
 """Host directories in a cell, and files out of it."""
 import os
 import re
+import textwrap
 
 import pytest
 
@@ -254,3 +255,22 @@ for attempt in (lambda: os.chmod('/data/one', 0o6755), lambda: os.open('/data/tw
     assert b"Operation not permitted" in done.out, done
     for path in share.iterdir():
         assert not path.stat().st_mode & 0o6000, path
+
+
+def test_the_store_itself_is_out_of_reach():
+    """It lies beneath /tmp, covered by its own part: no path leads to it, and nothing that is mounted there can be taken away."""
+    done = result("python", textwrap.dedent("""
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        held = os.open("/tmp", os.O_RDONLY)
+        seen = [sorted(os.listdir(place)) for place in ("/tmp", "/dev/shm")]
+        above = {place: sorted(os.listdir(os.open("..", os.O_RDONLY, dir_fd=os.open(place, os.O_RDONLY)))) for place in ("/tmp", "/work")}
+        print(seen, above["/tmp"] == above["/work"] == sorted(os.listdir("/")), "shm" in above["/tmp"])
+        for call in (lambda: libc.umount2(b"/tmp", 2), lambda: libc.syscall(428, held, b"", 0x1001), lambda: libc.syscall(304, held, b"", 0)):
+            print(call())
+        try:
+            os.rename("/tmp/../work", "/tmp/moved")
+        except OSError as error:
+            print(error.errno in (16, 18, 30))
+    """))
+    assert done["stdout"].split("\n")[:5] == ["[[], []] True False", "-1", "-1", "-1", "True"], done
