@@ -7,7 +7,8 @@
 
 #include "base/clock.h"
 
-#define MINUTE_US UINT64_C(60000000)
+#define COMPANY_US UINT64_C(1000000)
+#define MINUTE_US  UINT64_C(60000000)
 
 struct lane {
     struct lane *next;
@@ -99,12 +100,25 @@ static bool take_token(struct lane *lane, unsigned per_minute, uint64_t now, uns
     return true;
 }
 
-/* The last place is not for somebody who has one already. */
+/* Somebody else had a place just now. */
+static bool has_company(const struct admission *admission, const struct lane *lane)
+{
+    uint64_t now = clock_us();
+    for (const struct lane *other = admission->lanes; other; other = other->next)
+        if (other != lane && (other->running || (other->served_us && now - other->served_us < COMPANY_US)))
+            return true;
+    return false;
+}
+
+/* The last place is not for somebody who has one already, nor in company more than half of them: what runs beside a
+ * caller's one run is what makes it slow. */
 static bool has_place(const struct admission *admission, const struct lane *lane, const struct job *job)
 {
     const struct admission_options *options = &admission->options;
     unsigned places = options->places > 1 && lane->running ? options->places - 1 : options->places;
     if (admission->stopped || admission->running >= places || (lane->concurrent && lane->running >= lane->concurrent))
+        return false;
+    if (lane->running && lane->running >= options->places / 2 && has_company(admission, lane))
         return false;
     if (options->memory_bytes && admission->memory_bytes + job->memory_bytes > options->memory_bytes)
         return false;
