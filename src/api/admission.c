@@ -100,25 +100,32 @@ static bool take_token(struct lane *lane, unsigned per_minute, uint64_t now, uns
     return true;
 }
 
-/* Somebody else had a place just now. */
-static bool has_company(const struct admission *admission, const struct lane *lane)
+/* How many others have a place, or had one just now. */
+static unsigned company_of(const struct admission *admission, const struct lane *lane)
 {
+    unsigned others = 0;
     uint64_t now = clock_us();
     for (const struct lane *other = admission->lanes; other; other = other->next)
-        if (other != lane && (other->running || (other->served_us && now - other->served_us < COMPANY_US)))
-            return true;
-    return false;
+        others += other != lane && (other->running || (other->served_us && now - other->served_us < COMPANY_US));
+    return others;
 }
 
-/* The last place is not for somebody who has one already, nor in company more than half of them: what runs beside a
- * caller's one run is what makes it slow. */
+/* In company nobody has more than half of the places, less one for each of the others: what runs beside a caller's one
+ * run is what makes it slow. */
+static bool has_share(const struct admission *admission, const struct lane *lane)
+{
+    unsigned others = company_of(admission, lane), half = admission->options.places / 2;
+    return !others || !lane->running || lane->running + others < half;
+}
+
+/* The last place is not for somebody who has one already. */
 static bool has_place(const struct admission *admission, const struct lane *lane, const struct job *job)
 {
     const struct admission_options *options = &admission->options;
     unsigned places = options->places > 1 && lane->running ? options->places - 1 : options->places;
     if (admission->stopped || admission->running >= places || (lane->concurrent && lane->running >= lane->concurrent))
         return false;
-    if (lane->running && lane->running >= options->places / 2 && has_company(admission, lane))
+    if (!has_share(admission, lane))
         return false;
     if (options->memory_bytes && admission->memory_bytes + job->memory_bytes > options->memory_bytes)
         return false;

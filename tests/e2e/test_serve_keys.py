@@ -186,31 +186,27 @@ def test_fresh(daemon):
 
 
 def test_a_flood_of_one_key_does_not_starve_another(daemon):
+    """bench/flood measures how long the other one takes; here nobody in the long queue may go before it."""
     flooder, other = daemon.new_key(name="flood"), daemon.new_key(name="other")
+    answered = []
 
-    def timed(key):
-        begin = time.monotonic()
-        answer = daemon.post("/v1/execute", {"language": "bash", "code": "echo 1"}, key=key, check=False)
-        return answer.status, time.monotonic() - begin
-
-    idle = [timed(other)[1] for _ in range(20)]
-    flood = []
+    def ask(key):
+        return daemon.post("/v1/execute", {"language": "bash", "code": "echo 1"}, key=key, check=False).status
 
     def keep_asking(count):
         for _ in range(count):
-            flood.append(timed(flooder))
+            answered.append(ask(flooder))
 
     threads = [threading.Thread(target=keep_asking, args=(10,)) for _ in range(50)]
     for thread in threads:
         thread.start()
-    wait_for(lambda: len(flood) > 10, 30)
-    during = [timed(other) for _ in range(20)]
+    wait_for(lambda: len(answered) > 10, 30)
+    overtaken = []
+    for _ in range(20):
+        before = answered.count(200)
+        assert ask(other) == 200
+        overtaken.append(answered.count(200) - before)
     for thread in threads:
         thread.join()
-    assert {code for code, _ in during} == {200}
-    before, meanwhile = percentile(idle, 0.99), percentile([took for _, took in during], 0.99)
-    floods = percentile([took for _, took in flood], 0.99)
-    print(f"\np99 of the other key: idle {1000 * before:.1f} ms, in the flood {1000 * meanwhile:.1f} ms; of the flooding key "
-          f"{1000 * floods:.1f} ms, {len(flood)} requests, {sum(code == 429 for code, _ in flood)} refused")
-    assert meanwhile < max(50 * before, 5)
-    assert {code for code, _ in flood} <= {200, 429}
+    assert set(answered) <= {200, 429}
+    assert percentile(overtaken, 0.5) < 10 and max(overtaken) < 50, overtaken
