@@ -36,7 +36,7 @@
     delete process.mainModule;
   };
 
-  // On the streams that the program will have, which it must not write to: only the last step of writing is left out.
+  // On the standard streams, which it must not write to: only the last step of writing is left out.
   const rehearseHere = () => {
     const streams = [process.stdout, process.stderr];
     const last = streams.map(({ _handle }) => _handle ? ['writeUtf8String', 'writeLatin1String'] : ['write']);
@@ -118,7 +118,7 @@
     setImmediate(Module.runMain.bind(Module, file));
   };
 
-  if (!copy || !copy(rehearse)) rehearseHere();
+  if (!copy || !copy(rehearseHere)) rehearseHere();
   const { kind, entry, args } = unpack(receive());
   process.argv.splice(1, process.argv.length, entry, ...args);
   if (kind === 'code') runCode();
