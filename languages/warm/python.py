@@ -1,7 +1,7 @@
 """Waits in a started Python for a program and runs it as `python3 ENTRY ARGS` would.
 
 argv: the modules to load, joined by commas; then, in a process that forks the waiting ones, "zygote" and the path of the
-library that does it.
+library by which it does so.
 """
 import atexit
 import gc
@@ -28,17 +28,15 @@ def preload(names):
                 pass
 
 
-def fork_on_demand(library):
+def fork_on_demand():
     """Stays here for good and lets each child go on as a waiting process."""
-    import ctypes
-    serve = ctypes.PyDLL(library).cordon_zygote_serve
     os.chdir("/tmp")
     for _ in range(20):  # what adapts to its use does so here, and not in each child again
         rehearse()
     gc.collect()
     gc.freeze()
-    if serve(3):  # in a child it has also done what os.fork() does afterwards, such as to seed `random`
-        os._exit(0)
+    del os.environ["LD_PRELOAD"]
+    os.fork()  # the library's: it returns in children only, and then `random` is seeded as after any fork
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 
@@ -253,6 +251,8 @@ def finish(path, status, interrupted, loaded):
 
 
 zygote = sys.argv[2:3] == ["zygote"]
+if zygote and "LD_PRELOAD" not in os.environ:
+    os.execve(sys.executable, sys.orig_argv, {**os.environ, "LD_PRELOAD": sys.argv[3]})
 threads = os.environ.get("OPENBLAS_NUM_THREADS")
 if zygote and threads:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read once, when the library is loaded, which else starts threads
@@ -262,7 +262,7 @@ if zygote and threads:
 gc.collect()
 gc.freeze()
 if zygote:
-    fork_on_demand(sys.argv[3])
+    fork_on_demand()
 LOADED = len(sys.modules)
 prepare_usual()
 entry = source = arguments = main = path = status = interrupted = None  # the names' memory, too

@@ -21,16 +21,17 @@ static int complain(const char *what, int error)
     return error;
 }
 
-int cordon_zygote_serve_whole(int socket)
+int zygote_serve_whole(int socket)
 {
     int r = threads_park();
     if (r < 0)
         return complain("cannot stop the threads", r);
     if ((r = memory_inherit()) < 0)
         return complain("cannot let memory be copied", r);
+    memory_condense();
     if ((r = descriptors_note(FIRST_OWN)) < 0)
         return complain("an open descriptor cannot be made again", r);
-    r = cordon_zygote_serve(socket);
+    r = zygote_serve(socket);
     if (r != 0)
         return r;
     if ((r = descriptors_renew()) < 0)

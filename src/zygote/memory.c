@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,14 @@
 #define PAGE          4096
 #define PAGES_AT_ONCE 1024
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 struct mapping {
     uintptr_t from, to;
-    const char *permissions; /* "rwxp" */
+    char permissions[5]; /* "rwxp" */
+    uint64_t offset, device, inode;
 };
 
 /* Calls `each` for every mapping of this process, in order; stops at the first negative result and returns it. */
@@ -37,7 +43,12 @@ static int each_mapping(int (*each)(const struct mapping *))
             char *at;
             mapping.from = strtoull(line, &at, 16);
             mapping.to = strtoull(at + 1, &at, 16);
-            mapping.permissions = at + 1;
+            memcpy(mapping.permissions, at + 1, 4);
+            mapping.permissions[4] = '\0';
+            mapping.offset = strtoull(at + 6, &at, 16);
+            mapping.device = strtoull(at + 1, &at, 16) << 32;
+            mapping.device |= strtoull(at + 1, &at, 16);
+            mapping.inode = strtoull(at + 1, &at, 10);
             int r = each(&mapping);
             if (r < 0)
                 return r;
@@ -87,4 +98,74 @@ static int own_one(const struct mapping *mapping)
 int memory_own(void)
 {
     return each_mapping(own_one);
+}
+
+static bool is_file_text(const struct mapping *mapping)
+{
+    return mapping->inode && mapping->permissions[0] == 'r' && mapping->permissions[1] == '-' &&
+           mapping->permissions[3] == 'p';
+}
+
+static bool follows(const struct mapping *mapping, const struct mapping *before)
+{
+    return before->to == mapping->from && before->device == mapping->device && before->inode == mapping->inode &&
+           before->offset + (before->to - before->from) == mapping->offset;
+}
+
+static int make_executable(const struct mapping *mapping)
+{
+    return mprotect((void *)mapping->from, mapping->to - mapping->from, PROT_READ | PROT_EXEC) < 0 ? -errno : 0;
+}
+
+/* What a file has before and after its text becomes one mapping with it. */
+static int join_text(const struct mapping *mapping)
+{
+    static struct mapping before;
+    bool joined = is_file_text(mapping) && is_file_text(&before) && follows(mapping, &before) &&
+                  (before.permissions[2] == 'x' || mapping->permissions[2] == 'x');
+    if (!joined) {
+        before = *mapping;
+        return 0;
+    }
+    int r = make_executable(&before);
+    before.to = mapping->to;
+    before.permissions[2] = 'x';
+    return r < 0 ? r : make_executable(mapping);
+}
+
+/* A copy in large pages takes the text's place. Its code may be running: it is the same there. */
+static int copy_text(uintptr_t from, size_t length)
+{
+    char *place = mmap(NULL, length + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (place == MAP_FAILED)
+        return -errno;
+    char *copy = (char *)large_page_up((uintptr_t)place);
+    size_t before = (size_t)(copy - place);
+    madvise(copy, length, MADV_HUGEPAGE);
+    memcpy(copy, (void *)from, length);
+    bool moved = mprotect(copy, length, PROT_READ | PROT_EXEC) == 0 &&
+                 mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) != MAP_FAILED;
+    int error = errno;
+    if (before)
+        munmap(place, before);
+    munmap(moved ? copy + length : copy, LARGE_PAGE - before + (moved ? 0 : length));
+    return moved ? 0 : -error;
+}
+
+static int enlarge_one(const struct mapping *mapping)
+{
+    uintptr_t from = large_page_up(mapping->from), to = mapping->to & ~(LARGE_PAGE - 1);
+    if (from >= to || mapping->permissions[3] != 'p' || (intptr_t)from < 0)
+        return 0;
+    if (is_file_text(mapping) && mapping->permissions[2] == 'x')
+        return copy_text(from, to - from);
+    if (!mapping->inode && !memcmp(mapping->permissions, "rw-", 3))
+        madvise((void *)from, to - from, MADV_COLLAPSE); /* a kernel before 6.1 leaves it as it is */
+    return 0;
+}
+
+int memory_condense(void)
+{
+    int r = each_mapping(join_text);
+    return r < 0 ? r : each_mapping(enlarge_one);
 }

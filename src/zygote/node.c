@@ -198,7 +198,7 @@ static napi_value fork_whole(napi_env env, napi_info info)
         return fail(env, "fork(socket, Math.random)");
     if (!generator)
         return fail(env, "the random generator was not found");
-    int r = cordon_zygote_serve_whole(socket);
+    int r = zygote_serve_whole(socket);
     if (r != 0)
         _exit(r == 1 ? 0 : 1);
     if (!reseed(env, arguments[1])) {

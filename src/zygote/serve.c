@@ -4,7 +4,6 @@
  * A request comes with the namespaces of a slot. Entering its user namespace is for good, and only who has entered it
  * may enter its pid namespace, so a helper that shares this process's memory goes first and forks the program from
  * there. Both are the warden's children, not this process's (CLONE_PARENT). */
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -57,15 +56,13 @@ static bool has_program(int wait_ms)
     return poll(&(struct pollfd){.fd = CELL_HANDOVER_FD, .events = POLLIN}, 1, wait_ms) > 0;
 }
 
-int cordon_zygote_serve(int socket)
+int zygote_serve(int socket)
 {
     static char stack[64 << 10] __attribute__((aligned(64)));
     static struct request request;
     static struct enter_message message;
     static int fds[ENTER_FDS_MAX];
     struct zygote_answer answer = {0};
-    /* What Python's own fork does in a child. */
-    void (*python_after_fork)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "PyOS_AfterFork_Child");
     thread_note(&request.thread);
     for (;;) {
         if (fd_send(socket, &answer, sizeof answer, NULL, 0) < 0)
@@ -81,8 +78,6 @@ int cordon_zygote_serve(int socket)
             thread_register(&request.thread);
             cell_forked_main(&message, fds);
             zygote_is_awaited = message.wait_ms && has_program((int)message.wait_ms);
-            if (python_after_fork)
-                python_after_fork();
             return 0;
         }
         int helper = clone(help, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT, &request);

@@ -1,4 +1,4 @@
-/* Forking a started interpreter into slots: what its bootstrap, or the code around that, calls. */
+/* Forking a started interpreter into slots. */
 #ifndef ZYGOTE_SERVE_H
 #define ZYGOTE_SERVE_H
 
@@ -6,7 +6,7 @@
 
 /* Answers requests on the socket. Returns 0 in every process that was forked, confined already; and 1 in the zygote
  * when it should leave. */
-__attribute__((visibility("default"))) int cordon_zygote_serve(int socket);
+int zygote_serve(int socket);
 
 /* In a process that was forked: its program has come, and there is no time to warm up. */
 extern bool zygote_is_awaited;

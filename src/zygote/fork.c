@@ -1,0 +1,33 @@
+/* What Python and Ruby fork by. The library is loaded before all others (LD_PRELOAD), and the first fork() after that
+ * word was taken out of the environment serves: it returns in every copy, where the interpreter then does what it
+ * always does after a fork. All others are the system's. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cell/cell.h"
+#include "zygote/arena.h"
+#include "zygote/keep.h"
+#include "zygote/memory.h"
+#include "zygote/serve.h"
+
+__attribute__((visibility("default"))) pid_t fork(void);
+
+pid_t fork(void)
+{
+    static bool served;
+    if (served || getenv("LD_PRELOAD")) {
+        pid_t (*usual)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+        return usual();
+    }
+    served = true;
+    arena_close();
+    int r = zygote_serve_whole(CELL_ZYGOTE_FD);
+    if (r != 0)
+        _exit(r == 1 ? 0 : 1);
+    bool is_ruby = dlsym(RTLD_DEFAULT, "ruby_init");
+    if (is_ruby && !zygote_is_awaited)
+        memory_own(); /* its end writes to most of it */
+    return 0;
+}
