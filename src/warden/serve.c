@@ -91,6 +91,7 @@ static int set_up(struct warden *warden)
     warden->pid = getpid();
     reset_signals();
     reset_scheduling();
+    spawn_take_precedence();
     umask(077);
     warden->descriptors_max = raise_descriptor_limit();
     prctl(PR_SET_NAME, "cordon-warden");

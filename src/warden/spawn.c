@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,10 @@
 #include "warden/pool.h"
 
 #define TCP_BUFFER_BYTES (128 << 10)
+#define PRECEDENCE       (-10)
+#ifndef SCHED_FLAG_RESET_ON_FORK
+#define SCHED_FLAG_RESET_ON_FORK 1
+#endif
 
 static const struct {
     uint64_t flag;
@@ -70,10 +75,45 @@ static void stay_open(void)
     prctl(PR_SET_DUMPABLE, 1);
 }
 
+static bool precedence;
+
+static bool step_ahead(void)
+{
+    const struct sched_attr {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attributes = {
+        .size = sizeof attributes, .policy = SCHED_OTHER, .flags = SCHED_FLAG_RESET_ON_FORK, .nice = PRECEDENCE};
+    return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
+void spawn_take_precedence(void)
+{
+    /* A caller who steps back does so with all that is his. */
+    precedence = getpriority(PRIO_PROCESS, 0) == 0 && step_ahead();
+}
+
+struct help {
+    int (*work)(void *);
+    void *context;
+};
+
+static int help(void *context)
+{
+    const struct help *help = context;
+    if (precedence)
+        step_ahead();
+    return help->work(help->context);
+}
+
 int spawn_helper(int (*work)(void *), void *context)
 {
     static char stack[64 << 10] __attribute__((aligned(64)));
-    pid_t helper = clone(work, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES, context);
+    struct help what = {work, context};
+    pid_t helper = clone(help, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES, &what);
     if (helper < 0)
         return -1;
     while (waitpid(helper, NULL, __WALL) < 0 && errno == EINTR)

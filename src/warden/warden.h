@@ -259,6 +259,9 @@ int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, e
 /* Does the work in a process that shares this one's memory and descriptors, and ends before this returns: it may go
  * where the warden could not come back from. What it clones with CLONE_PARENT is the warden's child. */
 int spawn_helper(int (*work)(void *), void *context);
+/* Before programs that want all processors, where the user may: everybody's deadlines and answers wait for the warden.
+ * What it forks has no precedence. */
+void spawn_take_precedence(void);
 /* Takes charge of a child that was cloned: its pidfd and the socket it reports on. */
 int spawn_adopt(struct warden *warden, struct cell *cell, pid_t pid, int talk);
 int spawn_talk_pair(int *ours, int *theirs);

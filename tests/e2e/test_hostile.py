@@ -129,3 +129,10 @@ def test_precedence_of_the_caller_is_not_the_programs():
         pytest.skip("only root may raise its own precedence")
     done = run("bash", "nice", preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, -10))
     assert done.text == "0\n", done
+
+
+def test_precedence_of_the_warden_is_nobody_elses():
+    """Neither the program's nor init's; and who steps back does so with his programs."""
+    show = "nice; cut -d ' ' -f 19 /proc/1/stat /proc/self/stat"
+    assert run("bash", show).text == "0\n0\n0\n"
+    assert run("bash", show, preexec_fn=lambda: os.nice(5)).text == "5\n5\n5\n"
