@@ -23,11 +23,11 @@ pid_t fork(void)
     }
     served = true;
     arena_close();
-    int r = zygote_serve_whole(CELL_ZYGOTE_FD);
+    bool is_ruby = dlsym(RTLD_DEFAULT, "ruby_init"); /* which has threads, and whose end writes to most of its memory */
+    int r = is_ruby ? zygote_serve_whole(CELL_ZYGOTE_FD) : zygote_serve(CELL_ZYGOTE_FD);
     if (r != 0)
         _exit(r == 1 ? 0 : 1);
-    bool is_ruby = dlsym(RTLD_DEFAULT, "ruby_init");
     if (is_ruby && !zygote_is_awaited)
-        memory_own(); /* its end writes to most of it */
+        memory_own();
     return 0;
 }

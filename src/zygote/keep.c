@@ -28,7 +28,6 @@ int zygote_serve_whole(int socket)
         return complain("cannot stop the threads", r);
     if ((r = memory_inherit()) < 0)
         return complain("cannot let memory be copied", r);
-    memory_condense();
     if ((r = descriptors_note(FIRST_OWN)) < 0)
         return complain("an open descriptor cannot be made again", r);
     r = zygote_serve(socket);

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "cell/cell.h"
 #include "cell/sys.h"
+#include "zygote/memory.h"
 #include "zygote/serve.h"
 #include "zygote/thread.h"
 
@@ -64,6 +65,7 @@ int zygote_serve(int socket)
     static int fds[ENTER_FDS_MAX];
     struct zygote_answer answer = {0};
     thread_note(&request.thread);
+    memory_condense();
     for (;;) {
         if (fd_send(socket, &answer, sizeof answer, NULL, 0) < 0)
             return 1;
