@@ -36,7 +36,8 @@ def fork_on_demand():
     gc.collect()
     gc.freeze()
     del os.environ["LD_PRELOAD"]
-    os.fork()  # the library's: it returns in children only, and then `random` is seeded as after any fork
+    if os.fork():  # the library's: it returns in children only, and then `random` is seeded as after any fork
+        os._exit(1)
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 
