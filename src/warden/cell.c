@@ -93,11 +93,9 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     uint64_t oom_kills = 0;
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
-    /* A program that waits in its last call has no more to say. Its other tasks are killed in the same breath, after
-     * the word is out: their death would take the processor that the caller is about to need. */
-    bool is_last_call = stands_still && cell->holds_still;
+    /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
     bool alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
-    if (!is_last_call)
+    if (!stands_still || !cell->holds_still || !alone)
         put_down(warden, cell);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
     if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
@@ -122,8 +120,6 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
         zygote_proved(warden, cell->pool, verdict.status == CORDON_STATUS_OK);
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
-    if (is_last_call && !alone)
-        put_down(warden, cell);
     loop_forget(warden, &cell->run);
     /* While the cell's mounts still hold the file system: its destruction must not be the warden's work. */
     cleanup_close(&cell->work_fd);
