@@ -17,7 +17,7 @@
 
   // A dry run of the way a program takes, so that what it needs is loaded, compiled and in memory before one comes. What it
   // changed is put back. Nothing may wait for a tick, because that shows in the program's stacks.
-  const rehearse = () => {
+  const dryRun = () => {
     const { argv, execArgv, emitWarning } = process;
     const names = ['require', 'module', 'exports', '__filename', '__dirname'];
     const kept = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
@@ -36,13 +36,13 @@
     delete process.mainModule;
   };
 
-  // On the standard streams, which it must not write to: only the last step of writing is left out.
-  const rehearseHere = () => {
+  // A dry run on the standard streams, which it must not write to: only the last step of writing is left out.
+  const rehearse = () => {
     const streams = [process.stdout, process.stderr];
     const last = streams.map(({ _handle }) => _handle ? ['writeUtf8String', 'writeLatin1String'] : ['write']);
     const owners = streams.map((stream) => stream._handle || stream);
     owners.forEach((owner, index) => last[index].forEach((name) => { owner[name] = () => 0; }));
-    rehearse();
+    dryRun();
     process._tickCallback();
     owners.forEach((owner, index) => last[index].forEach((name) => delete owner[name]));
     for (const stream of streams) {
@@ -118,7 +118,7 @@
     setImmediate(Module.runMain.bind(Module, file));
   };
 
-  if (!copy || !copy(rehearseHere)) rehearseHere();
+  if (!copy || !copy(rehearse)) rehearse();
   const { kind, entry, args } = unpack(receive());
   process.argv.splice(1, process.argv.length, entry, ...args);
   if (kind === 'code') runCode();

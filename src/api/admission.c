@@ -111,11 +111,12 @@ static unsigned company_of(const struct admission *admission, const struct lane 
 }
 
 /* In company nobody has more than half of the places, less one for each of the others: what runs beside a caller's one
- * run is what makes it slow. */
+ * run is what makes it slow. A quarter is left to him however many they are, or a trickle from many would stop him. */
 static bool has_share(const struct admission *admission, const struct lane *lane)
 {
     unsigned others = company_of(admission, lane), half = admission->options.places / 2;
-    return !others || !lane->running || lane->running + others < half;
+    unsigned left_to_them = others < half / 2 ? others : half / 2;
+    return !others || !lane->running || lane->running + left_to_them < half;
 }
 
 /* The last place is not for somebody who has one already. */

@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from engine import OPTIONAL, PROGRAM, ROOT, Engine  # noqa: E402
 from warm_programs import (  # noqa: E402
-    ATTACK_BESIDE, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, RANDOM, REFUSED,
+    ATTACK_BESIDE, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, PRELOADED, RANDOM, REFUSED,
     USED_BEFORE, installed)
 
 LATER = 50  # more runs than there are recycled identities
@@ -190,6 +190,14 @@ def test_descriptors_are_those_of_a_fresh_start(engine, language):
         assert sorted(kinds) == sorted(fresh), result
         assert not [kind for kind in kinds if "seccomp" in kind or "socket" in kind or kind.startswith("/proc")]
         assert len([kind for kind in kinds if kind == "pipe"]) >= 3, kinds
+
+
+@pytest.mark.parametrize("language", PRELOADED)
+def test_what_a_copy_was_forked_by_is_out_of_its_way(engine, language):
+    need(language)
+    result = engine.run_warm(language, PRELOADED[language])
+    assert (result["status"], result["stderr"]) == ("ok", ""), result
+    assert result["stdout"].splitlines() == ["forked", "forked", "mapped", "[]", "0"], result
 
 
 def test_nothing_beside_the_program_can_be_reached(engine):

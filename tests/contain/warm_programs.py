@@ -363,3 +363,44 @@ for fd in range(3, 1100):
 print("held", flush=True)
 os._exit(7)
 """
+
+# The library that forks an interpreter lies before the C library in it: its fork() must be the system's again, its mappings too, and
+# nothing of it may go on to another process. Prints "forked" from a child, "mapped", and the variables of a process it starts.
+PRELOADED = {
+    "python": """
+import ctypes, os, subprocess
+libc = ctypes.CDLL(None, use_errno=True)
+for name in (None, b"/nowhere.so"):
+    libc.unsetenv(b"LD_PRELOAD") if name is None else libc.setenv(b"LD_PRELOAD", name, 1)
+    pid = libc.fork()
+    if pid == 0:
+        os.write(1, b"forked\\n")
+        os._exit(9)
+    assert pid > 2 and os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9, pid
+libc.unsetenv(b"LD_PRELOAD")
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
+held = set()
+for _ in range(50):
+    at = libc.mmap(None, ctypes.c_size_t(1 << 20), 3, 0x22, -1, ctypes.c_long(0))
+    assert not any(ctypes.string_at(at, 1 << 20)) and at not in held
+    ctypes.memset(at, 255, 1 << 20)
+    held.add(at)
+maps = open("/proc/self/maps").read()
+for at in held:
+    assert libc.munmap(at, 1 << 20) == 0
+assert open("/proc/self/maps").read() != maps
+print("mapped", flush=True)
+print([name for name in os.environ if name.startswith("LD_")])
+subprocess.run("env | grep -c ^LD_; true", shell=True)
+""",
+    "ruby": """
+pid = fork { $stdout.write("forked\\n"); $stdout.flush; exit! 9 }
+Process.wait(pid)
+raise pid.to_s unless pid > 2 && $?.exitstatus == 9
+puts 'forked', 'mapped'
+p ENV.keys.grep(/^LD_/)
+$stdout.flush
+system('env | grep -c ^LD_; true')
+""",
+}

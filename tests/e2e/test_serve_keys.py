@@ -1,8 +1,6 @@
 """Keys of `cordon serve`: who may do what, how much of it, and who sees whose runs."""
-import json
 import subprocess
 import threading
-import time
 
 import pytest
 

@@ -91,15 +91,18 @@ static void test_admission__in_company_a_share(void **state)
     assert_int_equal(count_started(desk, 0, 12), 2);
 }
 
-static void test_admission__one_run_is_always_a_share(void **state)
+/* With nothing under way of theirs any more. */
+static void test_admission__many_leave_a_quarter(void **state)
 {
     struct desk *desk = *state;
     const char *callers[] = {"a", "b", "c", "d", "e", "f"};
-    for (int i = 0; i < 12; i++)
-        ask(desk, callers[i % 6], i);
     for (int i = 0; i < 6; i++)
-        assert_true(desk->started[i]);
-    assert_int_equal(admission_running(desk->admission), 6);
+        assert_int_equal(ask(desk, callers[i], 20 + i), ADMITTED);
+    for (int i = 0; i < 6; i++)
+        admission_leave(desk->admission, &desk->jobs[20 + i]);
+    for (int i = 0; i < PLACES; i++)
+        ask(desk, "flood", i);
+    assert_int_equal(count_started(desk, 0, PLACES), PLACES / 4);
 }
 
 static void test_admission__half_of_the_queue(void **state)
@@ -117,7 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_admission__alone_all_but_the_last_place, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__in_company_a_share, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(test_admission__one_run_is_always_a_share, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(test_admission__many_leave_a_quarter, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__half_of_the_queue, open_desk, close_desk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
