@@ -173,7 +173,7 @@ def check_gone(word, before, but=None, within=0.2):
 
 def wardens(process):
     """The processes directly beneath cordon."""
-    return [pid for pid in descendants(process.pid) if helpers._stat(pid) and helpers._stat(pid)[1] == process.pid]
+    return [pid for pid in descendants(process.pid) if (helpers._stat(pid) or (None, None))[1] == process.pid]
 
 
 def test_cordon_killed_at_any_moment():
