@@ -37,6 +37,8 @@ struct api {
     size_t done_bytes;
     struct execution *unrecorded, **last_unrecorded; /* told, but not in the store yet */
     struct loop_timer recorder;
+    struct execution *quiet; /* under way, and their output is not watched yet */
+    struct loop_timer watcher;
     struct batch *batches;
     struct spending *spendings;    /* processor time of keys today */
     struct remembered *remembered; /* idempotency keys */

@@ -159,6 +159,7 @@ static void execute(struct call *call, bool tests)
     if (!execution)
         return;
     bool lasting = idempotency_remember(call, execution->id);
+    execution->quiet = !stream && !lasting;
     enum admitted how = execution_submit(execution, lasting, &retry_s);
     if (how > ADMITTED_LATER) {
         idempotency_forget(call->api, execution->id);

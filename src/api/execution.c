@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/run.h"
 #include "judge/judge.h"
 #include "plan/request_json.h"
 #include "service/log.h"
@@ -71,7 +72,7 @@ static int apply_policy(struct execution *execution, const struct caller *caller
 static void start(void *context);
 static void on_refused(void *context);
 static void on_output(void *context, int stream, const void *bytes, size_t length);
-static void finish(struct execution *execution, const char *text, json_t *result);
+static void finish(struct execution *execution, const char *text, const char *status);
 
 int execution_new(struct api *api, const struct caller *caller, json_t *asked, struct execution **out,
                   cordon_error *err)
@@ -131,11 +132,18 @@ enum admitted execution_submit(struct execution *execution, bool lasting, unsign
 
 static void on_run_ready(void *context, uint32_t events);
 
+static const char *status_of_failure(const cordon_error *err)
+{
+    bool cancelled = !strcmp(err->step, "cancelled");
+    bool own = err->code == CORDON_ESYSTEM || err->code == CORDON_ENOMEM || err->code == CORDON_EGONE;
+    return cancelled ? "cancelled" : own ? "internal_error" : "rejected";
+}
+
 static void fail(struct execution *execution, const cordon_error *err)
 {
     execution->failure = *err;
     auto_free char *text = result_of_failure(execution->id, execution->created_at, execution->request->language, err);
-    finish(execution, text ? text : "{}", text ? json_loads(text, 0, NULL) : json_object());
+    finish(execution, text ? text : "{}", status_of_failure(err));
 }
 
 static void judge(struct work_item *item)
@@ -166,7 +174,36 @@ static void judged(struct work_item *item)
     json_object_set_new(result, "created_at", json_string(execution->created_at));
     json_object_set_new(result, "redactions", redactor_counts_json(execution->redactor));
     auto_free char *text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    finish(execution, text ? text : "{}", result);
+    const char *status = json_string_value(json_object_get(result, "status"));
+    finish(execution, text ? text : "{}", status ? status : "internal_error");
+    json_decref(result);
+}
+
+static void keep_quiet(struct execution *execution)
+{
+    struct api *api = execution->api;
+    execution->next_quiet = api->quiet;
+    api->quiet = execution;
+    if (!api->watcher.at_us)
+        loop_set_timer(api->loop, &api->watcher, clock_us() + RUN_QUIET_MS * 1000);
+}
+
+static void forget_quiet(struct execution *execution)
+{
+    struct api *api = execution->api;
+    struct execution **link = &api->quiet;
+    while (*link && *link != execution)
+        link = &(*link)->next_quiet;
+    if (*link)
+        *link = execution->next_quiet;
+    if (!api->quiet)
+        loop_drop_timer(api->loop, &api->watcher);
+}
+
+void executions_watch(struct api *api)
+{
+    for (; api->quiet; api->quiet = api->quiet->next_quiet)
+        run_watch_output(api->quiet->run);
 }
 
 static void start(void *context)
@@ -190,9 +227,15 @@ static void start(void *context)
     options.context = execution;
     options.on_output = on_output;
     execution->watch = (struct loop_watch){.fd = -1, .ready = on_run_ready, .context = execution};
-    if (cordon_run_start(api->engine, execution->request, &options, &execution->run, &err) < 0)
+    int (*begin)(cordon_engine *, const cordon_request *, const cordon_run_options *, cordon_run **, cordon_error *) =
+        execution->quiet ? run_start_quietly : cordon_run_start;
+    if (begin(api->engine, execution->request, &options, &execution->run, &err) < 0) {
         fail(execution, &err);
-    else if (loop_watch(api->loop, &execution->watch, cordon_run_fd(execution->run), EPOLLIN) < 0) {
+        return;
+    }
+    if (execution->quiet)
+        keep_quiet(execution);
+    if (loop_watch(api->loop, &execution->watch, cordon_run_fd(execution->run), EPOLLIN) < 0) {
         error_sys(&err, ENOMEM, "daemon", "the run cannot be watched");
         fail(execution, &err);
     } else if (execution->cancelled)
@@ -241,7 +284,7 @@ static void on_run_ready(void *context, uint32_t events)
     }
     add_redactions(execution, result);
     const char *text = cordon_result_json(result);
-    finish(execution, text ? text : "{}", text ? json_loads(text, 0, NULL) : json_object());
+    finish(execution, text ? text : "{}", cordon_status_name(cordon_result_status(result)));
     cordon_result_free(result);
 }
 
@@ -267,16 +310,17 @@ char *execution_text(const struct execution *execution)
     return text;
 }
 
-/* Takes `result`. A run that was refused without having been announced leaves no record. */
-static void finish(struct execution *execution, const char *text, json_t *result)
+/* Whoever waits is told; everything that can wait until that is sent is left to executions_record(). A run that was
+ * refused without having been announced leaves no record. */
+static void finish(struct execution *execution, const char *text, const char *status)
 {
     struct api *api = execution->api;
-    const char *status = json_string_value(json_object_get(result, "status"));
-    snprintf(execution->status, sizeof execution->status, "%s", status ? status : "internal_error");
+    if (execution->quiet)
+        forget_quiet(execution);
+    snprintf(execution->status, sizeof execution->status, "%s", status);
     execution->state = EXECUTION_DONE;
     execution->result = strdup(text);
     execution->done_us = clock_us();
-    execution->parsed = result;
     if (execution->failure.code)
         idempotency_forget(api, execution->id);
     events_end(&execution->events, text);
@@ -285,7 +329,6 @@ static void finish(struct execution *execution, const char *text, json_t *result
         execution->waiters = waiter->next;
         waiter->done(waiter, execution);
     }
-    cordon_run_free(take_ptr(&execution->run));
     kept_record_later(execution);
     admission_leave(api->admission, &execution->job);
 }
@@ -354,9 +397,7 @@ json_t *execution_json(const struct execution *execution)
 
 char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err)
 {
-    bool cancelled = !strcmp(err->step, "cancelled");
-    bool own = err->code == CORDON_ESYSTEM || err->code == CORDON_ENOMEM || err->code == CORDON_EGONE;
-    const char *status = cancelled ? "cancelled" : own ? "internal_error" : "rejected";
+    const char *status = status_of_failure(err);
     json_t *result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:b, s:n, s:n, s:s, s:s, s:b, s:b, s:n, s:n, s:s, s:{s:s, "
                                "s:s, s:s, s:s}, s:[], s:[], s:[], s:n}",
                                "id", id, "state", "done", "language", language, "created_at", created_at, "status",

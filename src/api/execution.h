@@ -21,7 +21,7 @@ struct execution {
     struct execution *next;            /* in its bucket */
     struct execution *next_done;       /* among those that ended */
     struct execution *next_unrecorded; /* its answer goes out first */
-    json_t *parsed;                    /* its result, until then */
+    struct execution *next_quiet;
     struct api *api;
     unsigned references;
     char id[ID_BYTES + 1];
@@ -31,6 +31,7 @@ struct execution {
     bool tests;     /* judged in a thread */
     bool announced; /* the store knows of it already */
     bool lasting;   /* may be asked for after its end */
+    bool quiet;     /* nobody sees what it prints before it ends */
     json_t *asked;
     cordon_request *request;
     struct lane_limits lane;
@@ -58,6 +59,8 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
  * a while after that, with everything it delivered. */
 enum admitted execution_submit(struct execution *execution, bool lasting, unsigned *retry_s);
 struct execution *execution_find(struct api *api, const char *id, const char *key);
+/* Once they have run for a moment: what they print is taken as it comes. */
+void executions_watch(struct api *api);
 void execution_wait(struct execution *execution, struct waiter *waiter);
 void execution_stop_waiting(struct execution *execution, struct waiter *waiter);
 void execution_cancel(struct execution *execution);

@@ -40,9 +40,8 @@ void kept_unlist(struct execution *execution)
     execution_unref(execution);
 }
 
-static void record(struct execution *execution)
+static void record(struct execution *execution, const json_t *result)
 {
-    const json_t *result = execution->parsed;
     cordon_error err;
     auto_free char *asked = execution_text(execution);
     struct store_run run = {execution->id, execution->key, asked ? asked : "{}", execution->result};
@@ -99,10 +98,12 @@ void executions_record(struct api *api)
         api->unrecorded = execution->next_unrecorded;
         if (!api->unrecorded)
             api->last_unrecorded = &api->unrecorded;
-        if (execution->result && (!execution->failure.code || execution->announced))
-            record(execution);
-        log_run(execution, execution->parsed);
-        json_decref(take_ptr(&execution->parsed));
+        cordon_run_free(take_ptr(&execution->run));
+        json_t *result = execution->result ? json_loads(execution->result, 0, NULL) : NULL;
+        if (result && (!execution->failure.code || execution->announced))
+            record(execution, result);
+        log_run(execution, result);
+        json_decref(result);
         remember(execution);
         execution_unref(execution);
     }

@@ -19,13 +19,10 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "engine/compile_step.h"
-#include "engine/compiled.h"
 #include "engine/exchange.h"
 #include "engine/result.h"
+#include "engine/run.h"
 #include "engine/warm.h"
-
-/* So long a program that nobody watches may run before its output is taken; a pipe holds what it prints until then. */
-#define LAZY_MS 1
 
 enum stage { STAGE_COMPILE, STAGE_PROGRAM, STAGE_DONE };
 
@@ -42,6 +39,7 @@ struct cordon_run {
     bool compile_only;
     struct compile_key key;
     bool is_private; /* nobody else can cancel it or wait for it */
+    bool quiet;      /* output is not taken before the end, or run_watch_output() */
     bool no_offer;   /* one was void */
     bool has_key;    /* the compile step may be looked up and kept */
     int epoll;
@@ -104,7 +102,7 @@ static int start_stage(cordon_run *run, cordon_error *err)
     struct exchange_input input = {.plan = &run->step.plan,
                                    .mount_fds = run->prepared.mount_fds,
                                    .no_offer = run->no_offer,
-                                   .lazy = run->is_private && !run->options.on_output,
+                                   .lazy = run->quiet,
                                    .filter = run->options.filter,
                                    .output_cap = cap == LIMIT_UNLIMITED ? SIZE_MAX : (size_t)cap,
                                    .stdin_fd = -1};
@@ -404,7 +402,7 @@ static int set_up(cordon_run *run, cordon_error *err)
 
 /* What sets one run apart from another of the same request. */
 struct manner {
-    bool is_private, compile_only;
+    bool is_private, quiet, compile_only;
     const cordon_run *compiled;
 };
 
@@ -447,6 +445,7 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
     run->options = options ? *options : defaults;
     run->epoll = run->cancel = -1;
     run->is_private = manner.is_private;
+    run->quiet = manner.quiet;
     run->compile_only = manner.compile_only;
     run->compiled = manner.compiled;
     run->stage = STAGE_DONE;
@@ -482,6 +481,19 @@ int run_start_compiled(const cordon_run *compiled, const cordon_request *request
                        cordon_run **out, cordon_error *err)
 {
     return start(compiled->engine, request, options, (struct manner){.compiled = compiled}, out, err);
+}
+
+int run_start_quietly(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                      cordon_run **out, cordon_error *err)
+{
+    return start(engine, request, options, (struct manner){.quiet = true}, out, err);
+}
+
+void run_watch_output(cordon_run *run)
+{
+    run->quiet = false;
+    if (run->stage != STAGE_DONE)
+        exchange_watch_output(&run->exchange);
 }
 
 int cordon_run_fd(const cordon_run *run)
@@ -545,8 +557,8 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
     int code;
     while ((code = cordon_run_dispatch(run, err)) == 0) {
         struct pollfd ready = {.fd = run->epoll, .events = POLLIN};
-        if (poll(&ready, 1, run->exchange.lazy ? LAZY_MS : -1) == 0)
-            exchange_watch_output(&run->exchange);
+        if (poll(&ready, 1, run->quiet ? RUN_QUIET_MS : -1) == 0)
+            run_watch_output(run);
     }
     if (code < 0)
         return code;
@@ -586,7 +598,8 @@ int cordon_execute(cordon_engine *engine, const cordon_request *request, const c
                    cordon_result **result, cordon_error *err)
 {
     cordon_run *run = NULL;
-    int code = start(engine, request, options, (struct manner){.is_private = true}, &run, err);
+    struct manner manner = {.is_private = true, .quiet = !(options && options->on_output)};
+    int code = start(engine, request, options, manner, &run, err);
     if (code < 0)
         return code;
     code = cordon_run_wait(run, result, err);

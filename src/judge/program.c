@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "engine/compiled.h"
+#include "engine/run.h"
 #include "engine/engine.h"
 #include "plan/request.h"
 #include "plan/request_json.h"

@@ -355,6 +355,11 @@ static void record(void *context)
     executions_record(context);
 }
 
+static void watch_output(void *context)
+{
+    executions_watch(context);
+}
+
 static int open_all(struct daemon *daemon, cordon_error *err)
 {
     struct api *api = &daemon->api;
@@ -367,6 +372,7 @@ static int open_all(struct daemon *daemon, cordon_error *err)
     api->newest_done = &api->oldest_done;
     api->last_unrecorded = &api->unrecorded;
     api->recorder = (struct loop_timer){.expired = record, .context = api};
+    api->watcher = (struct loop_timer){.expired = watch_output, .context = api};
     api->sanitize = sanitize_of(config);
     int code = api->loop ? watch_signals(daemon, err) : error_nomem(err);
     if (code == 0)

@@ -1,7 +1,7 @@
-/* One compile step for many runs, whether or not compiled programs are kept: the judge runs a program once for each of
- * its cases. */
-#ifndef ENGINE_COMPILED_H
-#define ENGINE_COMPILED_H
+/* Ways to run that only this project's own callers use: one compile step for many runs (the judge runs a program once
+ * for each of its cases), and runs that wake nobody before they end. */
+#ifndef ENGINE_RUN_H
+#define ENGINE_RUN_H
 
 #include <cordon/run.h>
 
@@ -13,5 +13,13 @@ int run_compile(cordon_engine *engine, const cordon_request *request, const cord
  * run is freed. Any number of threads may do so at once. */
 int run_start_compiled(const cordon_run *compiled, const cordon_request *request, const cordon_run_options *options,
                        cordon_run **run, cordon_error *err);
+
+/* Like cordon_run_start(), but what the program prints stays in its pipe until it ends. After RUN_QUIET_MS the caller
+ * sees to it that it is taken: a pipe holds only so much. */
+#define RUN_QUIET_MS 2
+int run_start_quietly(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
+                      cordon_run **run, cordon_error *err);
+/* From here on output is taken as it comes. */
+void run_watch_output(cordon_run *run);
 
 #endif
