@@ -23,6 +23,7 @@ struct job {
     bool done;
     int code;
     cordon_error err;
+    uint64_t queued_us;
     struct job *next;
 };
 
@@ -34,6 +35,7 @@ struct writer {
     struct job *first, *last;
     size_t count, bytes;
     uint64_t given, committed, settled; /* tickets: the latest that was queued, is in the file, is on the disk */
+    uint64_t sought;                    /* somebody is about to read this one */
     uint64_t wanted;                    /* somebody waits until this one is on the disk */
     bool closing;
     bool failing, broken; /* broken: the kernel lost what it was told to write, nothing more can be promised */
@@ -89,6 +91,8 @@ bool writer_find(struct store *store, const char *id, void (*use)(void *context,
                  void *context);
 
 void job_free(struct job *job);
+/* Runs that end within a moment are written together. Whether what is queued need not wait for more. */
+bool writer_is_due(const struct writer *writer);
 
 /* rows.c: single rows, within a transaction of the writer's. 0 or a SQLite code. */
 int rows_write(struct writer *writer, const struct job *job);

@@ -12,6 +12,9 @@
 #define QUEUE_BYTES ((size_t)128 << 20)
 #define ROOM_US     10000000 /* how long a run that ended waits for room */
 #define CATCH_UP_US 200000
+/* So much is worth a transaction. */
+#define GATHER_RUNS  64
+#define GATHER_BYTES ((size_t)1 << 20)
 
 /* False when the time is up. */
 static bool wait_until(struct writer *writer, uint64_t deadline_us)
@@ -55,14 +58,23 @@ static int wait_for_room(struct writer *writer, size_t bytes, cordon_error *err)
 static void append(struct writer *writer, struct job *job)
 {
     job->ticket = ++writer->given;
-    if (writer->last)
-        writer->last->next = job;
-    else
+    job->queued_us = clock_us();
+    bool is_first = !writer->last;
+    if (is_first)
         writer->first = job;
+    else
+        writer->last->next = job;
     writer->last = job;
     writer->count++;
     writer->bytes += job->bytes;
-    pthread_cond_signal(&writer->work);
+    if (is_first || writer_is_due(writer))
+        pthread_cond_signal(&writer->work);
+}
+
+bool writer_is_due(const struct writer *writer)
+{
+    bool awaited = writer->wanted > writer->committed || writer->sought > writer->committed;
+    return awaited || writer->closing || writer->count >= GATHER_RUNS || writer->bytes >= GATHER_BYTES;
 }
 
 /* The job is this thread's again when it is done or on the disk. */
@@ -70,6 +82,7 @@ static int wait_for_job(struct writer *writer, struct job *job, cordon_error *er
 {
     if (writer->wanted < job->ticket)
         writer->wanted = job->ticket;
+    pthread_cond_signal(&writer->work);
     while (!job->done && writer->settled < job->ticket && !writer->broken)
         pthread_cond_wait(&writer->progress, &writer->lock);
     if (job->done && err)
@@ -109,6 +122,8 @@ void writer_catch_up(struct store *store)
     struct writer *writer = &store->writer;
     uint64_t deadline = clock_us() + CATCH_UP_US;
     pthread_mutex_lock(&writer->lock);
+    writer->sought = writer->given;
+    pthread_cond_signal(&writer->work);
     for (uint64_t ticket = writer->given; writer->committed < ticket && !writer->failing;)
         if (!wait_until(writer, deadline))
             break;

@@ -20,6 +20,7 @@
 
 #define GROUP_RUNS 256
 #define GROUP_US   20000
+#define GATHER_US  10000
 #define SETTLE_US  100000
 #define RETRY_US   500000
 #define LEAVE_US   5000000 /* how long a store that is closed tries to write what it still has */
@@ -257,13 +258,17 @@ static enum task choose(const struct store *store, uint64_t now, uint64_t *wake_
     bool wanted = writer->wanted > writer->settled && writer->committed >= writer->wanted;
     if (unsettled && (wanted || now >= writer->dirty_us + SETTLE_US))
         return TASK_SETTLE;
-    if (writer->first)
-        return TASK_COMMIT;
+    uint64_t settle_us = unsettled ? writer->dirty_us + SETTLE_US : UINT64_MAX;
+    if (writer->first) {
+        uint64_t commit_us = writer_is_due(writer) ? 0 : writer->first->queued_us + GATHER_US;
+        *wake_us = commit_us < settle_us ? commit_us : settle_us;
+        return now >= commit_us ? TASK_COMMIT : TASK_NONE;
+    }
     if (writer->closing)
         return unsettled ? TASK_SETTLE : TASK_LEAVE;
     if (retain_is_due(store))
         return TASK_RETAIN;
-    *wake_us = unsettled ? writer->dirty_us + SETTLE_US : writer->next_sweep_us;
+    *wake_us = unsettled ? settle_us : writer->next_sweep_us;
     return TASK_NONE;
 }
 
