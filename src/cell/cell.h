@@ -31,9 +31,8 @@ struct cell_mount {
     uint64_t device, inode;
 };
 
-/* Init and a cold program get one message from the warden when the cell's control group stands, with the files to join
- * it by. Beside them come the detached mounts for a cold program, and its pidfd for init, if it has one by then. A cold
- * init gets a byte before, when its id maps are written. */
+/* A program that the warden cloned gets this when the cell's control group stands, with the files to join it by. Init,
+ * which runs nothing of the request, stays where the warden is. */
 struct join_message {
     uint32_t cgroup_files;
 };
@@ -47,12 +46,12 @@ struct handover_message {
 
 /* The namespaces of a slot, in the order in which their descriptors are handed round. The first two belong to its
  * identity and outlive it. */
-enum slot_namespace { SLOT_USER, SLOT_NET, SLOT_PID, SLOT_MNT, SLOT_IPC, SLOT_UTS, SLOT_CGROUP, SLOT_NAMESPACES };
+enum slot_namespace { SLOT_USER, SLOT_NET, SLOT_PID, SLOT_MNT, SLOT_IPC, SLOT_UTS, SLOT_NAMESPACES };
 
 struct init_setup {
     int report;          /* SEQPACKET to the warden */
     int lifeline;        /* end of file means: the warden is gone, leave */
-    int gate;            /* cold: network and cgroup namespaces are sent here when they stand; -1 in a slot */
+    int gate;            /* cold: the network namespace is sent here when it stands; -1 in a slot */
     int proc;            /* the host's /proc, for the settings of the new network */
     bool own_ids;        /* ids 0 (init) and 1000 (program) are both mapped */
     bool new_identity;   /* slot: user and network namespace are new; the maps come later, as for a cold init */

@@ -58,14 +58,13 @@ static void make_network(const struct init_setup *setup)
         report_fail(setup->report, STEP_NETWORK_BUFFERS, 0);
 }
 
-/* Init cannot be looked into any more, so the program gets its late namespaces as descriptors. */
+/* Init cannot be looked into any more, so the program gets the network as a descriptor. */
 static void open_gate(const struct init_setup *setup)
 {
-    int namespaces[] = {openat(setup->proc, "self/ns/net", O_RDONLY | O_CLOEXEC),
-                        openat(setup->proc, "self/ns/cgroup", O_RDONLY | O_CLOEXEC)};
-    if (namespaces[0] < 0 || namespaces[1] < 0)
+    int network = openat(setup->proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (network < 0)
         report_fail(setup->report, STEP_NETWORK, 1);
-    if (fd_send(setup->gate, "g", 1, namespaces, ARRAY_LEN(namespaces)) < 0)
+    if (fd_send(setup->gate, "g", 1, &network, 1) < 0)
         _exit(1);
 }
 
@@ -122,22 +121,17 @@ _Noreturn void cell_init_main(const struct init_setup *setup)
     identity_new_keyring();
     wait_for_byte(setup->report);
     become_root(setup);
-    int program_pidfd = -1;
-    wait_to_join(setup->report, &program_pidfd);
-    if (!MUTANT(CGROUPNS))
-        unshare(CLONE_NEWCGROUP); /* the program tells whether it found one */
     hide(setup);
     open_gate(setup);
-    guard(setup, program_pidfd);
+    guard(setup, wait_for_fd(setup->report));
 }
 
 /* Tells the warden that the root stands, and hands it what others need to enter. */
 static void report_slot(const struct init_setup *setup, int work)
 {
     static const char *const names[SLOT_NAMESPACES] = {
-        [SLOT_USER] = "self/ns/user",    [SLOT_NET] = "self/ns/net", [SLOT_PID] = "self/ns/pid",
-        [SLOT_MNT] = "self/ns/mnt",      [SLOT_IPC] = "self/ns/ipc", [SLOT_UTS] = "self/ns/uts",
-        [SLOT_CGROUP] = "self/ns/cgroup"};
+        [SLOT_USER] = "self/ns/user", [SLOT_NET] = "self/ns/net", [SLOT_PID] = "self/ns/pid",
+        [SLOT_MNT] = "self/ns/mnt",   [SLOT_IPC] = "self/ns/ipc", [SLOT_UTS] = "self/ns/uts"};
     const struct cell_report prepared = {.kind = REPORT_PREPARED};
     int fds[1 + SLOT_NAMESPACES] = {work};
     size_t count = 1;
@@ -162,9 +156,6 @@ _Noreturn void cell_slot_init_main(const struct init_setup *setup)
     set_host_name(setup);
     identity_new_keyring();
     become_root(setup);
-    wait_to_join(setup->report, NULL);
-    if (!MUTANT(CGROUPNS))
-        unshare(CLONE_NEWCGROUP);
     int work = root_on_template(setup->limit, setup->new_identity, &step);
     if (work < 0)
         report_fail(setup->report, step, 0);

@@ -26,18 +26,18 @@ static void volunteer_for_oom(void)
         (void)!write(fd, "500", 3);
 }
 
-/* Network and cgroup namespaces are init's to make; they come through the gate when they stand. */
-static int enter_late(int gate, uint32_t namespaces, uint32_t *controls)
+/* The network namespace is init's to make, and comes through the gate when it stands. */
+static int enter_network(int gate, uint32_t namespaces)
 {
-    int fds[2];
-    wait_at_gate(gate, fds);
-    if (namespaces & CLONE_NEWNET && setns(fds[0], CLONE_NEWNET) < 0)
-        return -1;
-    if (!MUTANT(CGROUPNS) && setns(fds[1], CLONE_NEWCGROUP) == 0)
+    auto_close int network = wait_for_fd(gate);
+    return namespaces & CLONE_NEWNET ? setns(network, CLONE_NEWNET) : 0;
+}
+
+/* Whoever is in the cell's control group sees it as the root of all. */
+static void hide_group(uint32_t *controls)
+{
+    if (!MUTANT(CGROUPNS) && unshare(CLONE_NEWCGROUP) == 0)
         *controls |= CONTROL_BIT(CONTROL_CGROUPNS);
-    close(fds[0]);
-    close(fds[1]);
-    return 0;
 }
 
 /* The warden was started with default signals and changed only this one. */
@@ -58,7 +58,7 @@ static void make_root(const struct program_setup *setup, int report, struct hand
     int root_fd = root_begin(&step);
     if (root_fd < 0)
         report_fail(report, step, 0);
-    wait_to_join(report, NULL);
+    wait_to_join(report);
     wait_for_handover(report, handover, plan, streams, mount_fds);
     auto_close int work = root_finish(root_fd, plan, setup->mounts, mount_fds, handover->mount_count, &step, &detail);
     close(root_fd);
@@ -174,7 +174,8 @@ _Noreturn void cell_program_main(const struct program_setup *setup)
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);
     make_root(setup, report, &handover, &plan, streams);
-    if (enter_late(setup->gate, setup->namespaces, &ready.controls) < 0)
+    hide_group(&ready.controls);
+    if (enter_network(setup->gate, setup->namespaces) < 0)
         report_fail(report, STEP_ENTER, 1);
     prepare_restrictions(report, &landlock);
     run(setup, report, &handover, &plan, streams, &landlock, &ready);
@@ -190,13 +191,11 @@ _Noreturn void cell_slot_program_main(const struct program_setup *setup)
     uint32_t detail = 0;
 
     leave_warden(setup);
-    wait_to_join(report, NULL);
+    wait_to_join(report);
     /* All at once: from within the user namespace init could not be looked into any more. */
-    uint32_t most = (setup->namespaces & ~(uint32_t)CLONE_NEWPID) | (MUTANT(CGROUPNS) ? 0 : CLONE_NEWCGROUP);
-    if (setns(setup->init_pidfd, (int)most) < 0)
+    if (setns(setup->init_pidfd, (int)(setup->namespaces & ~(uint32_t)CLONE_NEWPID)) < 0)
         report_fail(report, STEP_ENTER, 0);
-    if (most & CLONE_NEWCGROUP)
-        ready.controls |= CONTROL_BIT(CONTROL_CGROUPNS);
+    hide_group(&ready.controls);
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);
     prepare_restrictions(report, &landlock);
@@ -208,7 +207,7 @@ _Noreturn void cell_slot_program_main(const struct program_setup *setup)
 }
 
 /* Namespaces that the fork itself did not enter. */
-static void enter_slot(const int *namespaces, int report, uint32_t *controls)
+static void enter_slot(const int *namespaces, int report)
 {
     static const struct {
         enum slot_namespace which;
@@ -217,8 +216,6 @@ static void enter_slot(const int *namespaces, int report, uint32_t *controls)
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
         if (setns(namespaces[rows[i].which], rows[i].flag) < 0)
             report_fail(report, STEP_ENTER, i);
-    if (!MUTANT(CGROUPNS) && setns(namespaces[SLOT_CGROUP], CLONE_NEWCGROUP) == 0)
-        *controls |= CONTROL_BIT(CONTROL_CGROUPNS);
 }
 
 void cell_forked_main(const struct enter_message *message, int *fds)
@@ -235,7 +232,8 @@ void cell_forked_main(const struct enter_message *message, int *fds)
     volunteer_for_oom();
     identity_new_keyring();
     setsid();
-    enter_slot(namespaces, report, &ready.controls);
+    enter_slot(namespaces, report);
+    hide_group(&ready.controls);
     int *kept[] = {&report};
     if (streams_connect(streams, report, kept, ARRAY_LEN(kept)) < 0)
         report_fail(report, STEP_STDIO, 0);

@@ -49,9 +49,9 @@ int root_place_mounts(const struct plan *plan, const int *mount_fds, uint32_t *d
 
 /* wait.c: messages to a child; each leaves the process when there is no warden any more. */
 void wait_for_byte(int fd);
-void wait_at_gate(int gate, int namespaces[2]);
-/* Joins; `other`, unless NULL, becomes the descriptor that came beside, or -1. */
-void wait_to_join(int report, int *other);
+/* One that comes with a byte. */
+int wait_for_fd(int socket);
+void wait_to_join(int report);
 /* Maps the plan that comes with the message; `streams` are -1 where there is none. */
 void wait_for_handover(int report, struct handover_message *message, struct plan *plan, int streams[STREAM_COUNT],
                        int *mount_fds);

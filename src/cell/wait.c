@@ -18,29 +18,28 @@ void wait_for_byte(int fd)
         _exit(0);
 }
 
-void wait_at_gate(int gate, int namespaces[2])
+int wait_for_fd(int socket)
 {
     char byte;
     size_t count = 0;
-    if (fd_receive(gate, &byte, 1, namespaces, 2, &count) != 1 || count != 2)
+    int fd;
+    if (fd_receive(socket, &byte, 1, &fd, 1, &count) != 1 || count != 1)
         _exit(0);
+    return fd;
 }
 
-void wait_to_join(int report, int *other)
+void wait_to_join(int report)
 {
     struct join_message message;
-    int fds[CELL_CGROUP_FILES_MAX + 1];
+    int fds[CELL_CGROUP_FILES_MAX];
     size_t count = 0;
     ssize_t n = fd_receive(report, &message, sizeof message, fds, ARRAY_LEN(fds), &count);
     if (n == 0)
         _exit(0);
-    if (n != sizeof message || message.cgroup_files > count || message.cgroup_files > CELL_CGROUP_FILES_MAX ||
-        cgroup_join(fds, message.cgroup_files) < 0)
+    if (n != sizeof message || message.cgroup_files != count || cgroup_join(fds, count) < 0)
         report_fail(report, STEP_CGROUP_JOIN, 0);
-    for (size_t i = 0; i < message.cgroup_files; i++)
+    for (size_t i = 0; i < count; i++)
         close(fds[i]);
-    if (other)
-        *other = count > message.cgroup_files ? fds[message.cgroup_files] : -1;
 }
 
 void wait_for_handover(int report, struct handover_message *message, struct plan *plan, int streams[STREAM_COUNT],

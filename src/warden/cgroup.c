@@ -178,10 +178,8 @@ void cgroup_read(const struct cgroup *cgroup, const int64_t *limit, struct cgrou
     if (!counters->memory_peak_bytes || counters->memory_peak_bytes >= (uint64_t)limit[LIMIT_MEMORY_BYTES] / 2)
         counters->oom_kills =
             cgroup_read_key(cgroup->dirs[CG_MEMORY], v1 ? "memory.oom_control" : "memory.events", "oom_kill");
-    if (!counters->processes_peak || counters->processes_peak > (uint64_t)limit[LIMIT_PROCESSES])
+    if (!counters->processes_peak || counters->processes_peak >= (uint64_t)limit[LIMIT_PROCESSES])
         counters->process_refusals = cgroup_read_key(cgroup->dirs[v1 ? CG_PIDS : 0], "pids.events", "max");
-    if (counters->processes_peak > 0)
-        counters->processes_peak--; /* init */
 }
 
 void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us)

@@ -139,6 +139,5 @@ int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit)
 {
     if (set_memory(cgroup->dirs[CG_MEMORY], limit) < 0 || set_cpu(cgroup->dirs[CG_CPU], limit[LIMIT_CPUS]) < 0)
         return -1;
-    /* One more than the limit: init is in the group too. */
-    return MUTANT(PROCESSES) ? 0 : cgroup_write_number(cgroup->dirs[CG_PIDS], "pids.max", limit[LIMIT_PROCESSES] + 1);
+    return MUTANT(PROCESSES) ? 0 : cgroup_write_number(cgroup->dirs[CG_PIDS], "pids.max", limit[LIMIT_PROCESSES]);
 }

@@ -134,7 +134,7 @@ int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit)
             return -1;
         fd_write_text_at(dir, "memory.oom.group", "1");
     }
-    if (!MUTANT(PROCESSES) && cgroup_write_number(dir, "pids.max", limit[LIMIT_PROCESSES] + 1) < 0)
+    if (!MUTANT(PROCESSES) && cgroup_write_number(dir, "pids.max", limit[LIMIT_PROCESSES]) < 0)
         return -1;
     if (MUTANT(CPU))
         return 0;

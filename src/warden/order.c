@@ -48,11 +48,12 @@ int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
     return 0;
 }
 
-/* Both processes are there, the group too: they join it, and the program learns what it is to be. */
+/* Both processes are there, the group too: init learns whom it waits for, the program joins and learns what it is to be.
+ */
 static int hand_over(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
 {
     *step = STEP_CGROUP_JOIN;
-    if (spawn_join(cell, cell->init_talk.fd, cell->program.fd) < 0 || spawn_join(cell, cell->talk.fd, -1) < 0)
+    if (fd_send(cell->init_talk.fd, "p", 1, &cell->program.fd, 1) < 0 || spawn_join(cell) < 0)
         return -1;
     *step = STEP_REQUEST_MOUNT;
     if (mount_sources_idmap(warden, cell, detail) < 0)

@@ -14,8 +14,8 @@
 #include "cell/steps.h"
 #include "warden/warden.h"
 
-/* An honest program answers in microseconds. */
-#define PATIENCE_US 20000
+/* An honest program's memory is read in microseconds, once the scout has a processor. */
+#define PATIENCE_US 50000
 /* Scouts given up on that still wait for some program; beyond that addresses go unread. */
 #define LOST_MAX 8
 
@@ -24,6 +24,7 @@ static _Noreturn void scout_main(int socket)
     struct scout_question question;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "cordon-scout");
+    spawn_keep_precedence();
     descriptors_keep(&socket, 1);
     while (recv(socket, &question, sizeof question, 0) == sizeof question) {
         struct scout_answer answer = {.length = -1};

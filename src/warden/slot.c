@@ -29,9 +29,6 @@ int slot_make(struct warden *warden, struct cell *cell)
     struct template *template = template_get(warden, pool->plan.etc, &step);
     if (!template || spawn_slot_init(warden, cell, template_fd(template), &step) < 0)
         goto failed;
-    step = STEP_CGROUP_JOIN;
-    if (spawn_join(cell, cell->init_talk.fd, -1) < 0)
-        goto failed;
     return 0;
 failed:
     cell_fail(warden, cell, step, 0, errno, NULL);
@@ -61,7 +58,7 @@ void slot_enter(struct warden *warden, struct cell *cell)
         return;
     }
     close_slot(cell);
-    if (spawn_program(warden, cell, &step) < 0 || spawn_join(cell, cell->talk.fd, -1) < 0) {
+    if (spawn_program(warden, cell, &step) < 0 || spawn_join(cell) < 0) {
         cell_fail(warden, cell, step, 0, errno, NULL);
         return;
     }

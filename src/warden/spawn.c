@@ -101,11 +101,16 @@ struct help {
     void *context;
 };
 
+void spawn_keep_precedence(void)
+{
+    if (precedence)
+        step_ahead();
+}
+
 static int help(void *context)
 {
     const struct help *help = context;
-    if (precedence)
-        step_ahead();
+    spawn_keep_precedence();
     return help->work(help->context);
 }
 
@@ -161,7 +166,6 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     /* The network, the dearest of them, is made by init itself while the program builds the root. */
     struct clone_args args = {.flags = (cell->namespaces & ~(uint64_t)CLONE_NEWNET) | CLONE_PIDFD,
                               .pidfd = (uint64_t)(uintptr_t)&pidfd};
-    into_cgroup(cell, &args);
     pid_t pid = sys_clone3(&args, sizeof args);
     if (pid < 0)
         return -1;
@@ -223,7 +227,6 @@ static int clone_slot_init(void *context)
     if (at->setup->new_identity)
         args.flags |= cell->namespaces & CLONE_NEWUSER;
     if (enter_for_slot(at->warden, cell->identity, at->template_fd, at->setup->new_identity, &at->outcome)) {
-        into_cgroup(cell, &args);
         stay_open();
         at->pid = sys_clone3(&args, sizeof args);
         if (at->pid == 0)
@@ -284,16 +287,15 @@ int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, e
     return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);
 }
 
-int spawn_join(struct cell *cell, int socket, int other)
+int spawn_join(const struct cell *cell)
 {
-    int fds[CELL_CGROUP_FILES_MAX + 1];
+    int fds[CELL_CGROUP_FILES_MAX];
     struct join_message message = {0};
     while (message.cgroup_files < CELL_CGROUP_FILES_MAX && cell->cgroup.join_files[message.cgroup_files] >= 0) {
         fds[message.cgroup_files] = cell->cgroup.join_files[message.cgroup_files];
         message.cgroup_files++;
     }
-    fds[message.cgroup_files] = other;
-    return fd_send(socket, &message, sizeof message, fds, message.cgroup_files + (other >= 0));
+    return fd_send(cell->talk.fd, &message, sizeof message, fds, message.cgroup_files);
 }
 
 static pid_t clone_program(const struct cell *cell, const struct program_setup *setup, uint64_t flags)

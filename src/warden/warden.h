@@ -262,11 +262,13 @@ int spawn_helper(int (*work)(void *), void *context);
 /* Before programs that want all processors, where the user may: everybody's deadlines and answers wait for the warden.
  * What it forks has no precedence. */
 void spawn_take_precedence(void);
+/* In a child that works for the warden, if the warden has it. */
+void spawn_keep_precedence(void);
 /* Takes charge of a child that was cloned: its pidfd and the socket it reports on. */
 int spawn_adopt(struct warden *warden, struct cell *cell, pid_t pid, int talk);
 int spawn_talk_pair(int *ours, int *theirs);
-/* Tells one of them to join the cell's group; `other` goes along if it is not -1. */
-int spawn_join(struct cell *cell, int socket, int other);
+/* Tells the program to join the cell's group. */
+int spawn_join(const struct cell *cell);
 /* The namespace the kernel refuses, tried one at a time; CONTROL_NONE when all can be had. */
 enum control spawn_find_refused(uint32_t namespaces, int *error);
 
