@@ -1,6 +1,7 @@
 /* Load for the daemon: clients that keep their connections and ask for mixed runs, each of whose results is checked;
- * and beforehand, one at a time and in turn with it, the same runs on an engine in this process, so that what HTTP adds
- * can be read off.
+ * and beforehand, one at a time and in turn with it, the same runs on an engine in this process. What HTTP adds is the
+ * median of the differences between neighbours: over all kinds the difference of the two medians would compare a run of
+ * one kind with a run of another.
  *
  * http_load --port PORT [--clients 16] [--seconds 10] [--rounds 100] [--json]
  *
@@ -240,7 +241,7 @@ static double run_here(cordon_engine *engine, size_t kind)
 }
 
 /* In turn, so that both meet the same machine. The first of each make the waiting cells and compile. */
-static void compare(struct client *client, struct series *engine_took, struct series *http_took)
+static void compare(struct client *client, struct series *engine_took, struct series *http_took, struct series *added)
 {
     cordon_engine *engine = open_engine();
     for (size_t kind = 0; kind < KINDS; kind++)
@@ -253,6 +254,7 @@ static void compare(struct client *client, struct series *engine_took, struct se
                 continue;
             series_add(&engine_took[kind], here);
             series_add(&http_took[kind], there);
+            series_add(&added[kind], there - here);
         }
     cordon_engine_close(engine);
 }
@@ -271,11 +273,11 @@ static json_t *percentiles(struct series *series)
                      percentile(series, 0.99));
 }
 
-static void print_row(const char *name, struct series *engine, struct series *alone, struct series *load)
+static void print_row(const char *name, struct series *engine, struct series *alone, struct series *added,
+                      struct series *load)
 {
-    double own = percentile(engine, 0.5), http = percentile(alone, 0.5);
-    printf("%-10s %9.3f %9.3f %+9.3f   %8zu %9.3f %9.3f\n", name, own, http, http - own, load->count,
-           percentile(load, 0.5), percentile(load, 0.99));
+    printf("%-10s %9.3f %9.3f %+9.3f   %8zu %9.3f %9.3f\n", name, percentile(engine, 0.5), percentile(alone, 0.5),
+           percentile(added, 0.5), load->count, percentile(load, 0.5), percentile(load, 0.99));
 }
 
 static void make_bodies(void)
@@ -321,13 +323,13 @@ static void read_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MAX], single;
-    static struct series engine[KINDS], alone[KINDS], load[KINDS];
-    struct series all_engine = {0}, all_alone = {0}, all_load = {0};
+    static struct series engine[KINDS], alone[KINDS], added[KINDS], load[KINDS];
+    struct series all_engine = {0}, all_alone = {0}, all_added = {0}, all_load = {0};
     unsigned long wrong = 0, refused = 0;
     read_options(argc, argv);
     make_bodies();
     client_open(&single, 0);
-    compare(&single, engine, alone);
+    compare(&single, engine, alone, added);
     wrong = single.wrong;
     double begin = now_us();
     for (unsigned i = 0; i < client_count; i++) {
@@ -352,23 +354,26 @@ int main(int argc, char **argv)
     for (size_t kind = 0; kind < KINDS; kind++) {
         append(&all_engine, &engine[kind]);
         append(&all_alone, &alone[kind]);
+        append(&all_added, &added[kind]);
         append(&all_load, &load[kind]);
         if (!as_json)
-            print_row(kinds[kind].name, &engine[kind], &alone[kind], &load[kind]);
+            print_row(kinds[kind].name, &engine[kind], &alone[kind], &added[kind], &load[kind]);
         json_object_set_new(rows, kinds[kind].name,
-                            json_pack("{s:o, s:o, s:o}", "engine", percentiles(&engine[kind]), "http",
-                                      percentiles(&alone[kind]), "load", percentiles(&load[kind])));
+                            json_pack("{s:o, s:o, s:o, s:o}", "engine", percentiles(&engine[kind]), "http",
+                                      percentiles(&alone[kind]), "added", percentiles(&added[kind]), "load",
+                                      percentiles(&load[kind])));
     }
     double rate = (double)all_load.count / elapsed;
     if (as_json) {
-        json_t *whole = json_pack("{s:i, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "clients", (int)client_count,
+        json_t *whole = json_pack("{s:i, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "clients", (int)client_count,
                                   "seconds", elapsed, "runs_per_s", rate, "wrong", (json_int_t)wrong, "refused",
                                   (json_int_t)refused, "kinds", rows, "engine", percentiles(&all_engine), "http",
-                                  percentiles(&all_alone), "load", percentiles(&all_load));
+                                  percentiles(&all_alone), "added", percentiles(&all_added), "load",
+                                  percentiles(&all_load));
         json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         printf("\n");
     } else {
-        print_row("all", &all_engine, &all_alone, &all_load);
+        print_row("all", &all_engine, &all_alone, &all_added, &all_load);
         printf("%.1f runs/s, %lu wrong, %lu refused\n", rate, wrong, refused);
     }
     return wrong ? 1 : 0;

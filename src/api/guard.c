@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "api/api.h"
+#include "api/execution.h"
 #include "base/cleanup.h"
 #include "service/metrics.h"
 
@@ -155,6 +155,7 @@ unsigned guard_spending(struct api *api, const struct caller *caller)
 {
     if (caller->anonymous || !caller->key.cpu_s_per_day)
         return 0;
+    executions_record(api);
     const struct spending *row = spending_of(api, caller->key.id);
     if (row && row->cpu_ms < caller->key.cpu_s_per_day * 1000)
         return 0;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "api/api.h"
+#include "api/execution.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "service/log.h"
@@ -130,7 +131,8 @@ void api_accept(void *context, struct http_call *http)
 void api_handle(void *context, struct http_call *http)
 {
     struct call *call = http_data(http);
-    (void)context;
+    if (strcmp(call->route->method, "POST") != 0)
+        executions_record(context); /* who asks sees what was answered before */
     call->route->handle(call);
 }
 

@@ -81,6 +81,8 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
 /* What only a living cell needs. The listener goes after the kill: a call that waits for an answer must not get one. */
 static void put_down(struct warden *warden, struct cell *cell)
 {
+    if (!pool_is_crowded(warden))
+        slot_stand_back(cell);
     kill_processes(cell);
     cell->put_down = true;
     scout_forget(warden, cell);
@@ -461,8 +463,11 @@ static void clear_away(struct warden *warden, struct cell *cell, uint64_t now_us
         put_down(warden, cell);
     reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
     reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
+    if (now_us >= slot_patience_ends(cell))
+        slot_come_forward(cell);
     if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
-        cell->retry_us = now_us + 100 * RETRY_US; /* the pidfds wake the loop; this is for a lost kill */
+        /* The pidfds wake the loop; this is for one that gets no processor, or a lost kill. */
+        cell->retry_us = cell->stands_back ? slot_patience_ends(cell) : now_us + 100 * RETRY_US;
         if (!first)
             kill_processes(cell);
         return;
@@ -504,6 +509,8 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
             clear_away(warden, cell, now_us);
         return;
     }
+    if (now_us >= slot_patience_ends(cell))
+        slot_come_forward(cell);
     if (cell->phase != PHASE_RUNNING) {
         if (is_in_the_making(cell) && now_us >= cell->patience_us)
             cell_fail(warden, cell, STEP_HANDOVER, 0, ETIMEDOUT, "get a cell ready");
@@ -529,8 +536,10 @@ uint64_t cell_next_tick(const struct cell *cell)
 {
     if (cell->phase == PHASE_ENDED)
         return cell->retry_us;
-    if (is_in_the_making(cell))
-        return cell->patience_us;
+    if (is_in_the_making(cell)) {
+        uint64_t forward = slot_patience_ends(cell);
+        return forward < cell->patience_us ? forward : cell->patience_us;
+    }
     if (cell->phase != PHASE_RUNNING)
         return UINT64_MAX;
     uint64_t next = cell->next_check_us;
@@ -560,12 +569,7 @@ struct cell *cell_new(struct warden *warden)
         cell->near[i] = -1;
     for (int i = 0; i < SLOT_NAMESPACES; i++)
         cell->slot[i] = -1;
-    for (int i = 0; i < CG_CONTROLLERS; i++)
-        cell->cgroup.dirs[i] = -1;
-    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
-        cell->cgroup.join_files[i] = -1;
-    for (int i = 0; i < CG_COUNTERS; i++)
-        cell->cgroup.counters[i] = -1;
+    cell->cgroup = CGROUP_EMPTY;
     cell->lifeline = cell->gate = cell->work_fd = cell->plan_fd = cell->forked_talk = -1;
     cell->number = ++warden->last_cell;
     cell->made_us = clock_us();

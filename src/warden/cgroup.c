@@ -84,11 +84,8 @@ const char *cgroup_next_line(const char *line)
 
 int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup)
 {
-    *cgroup = (struct cgroup){.kind = root->kind, .dirs = {-1, -1, -1, -1}, .oom_fd = -1};
-    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
-        cgroup->join_files[i] = -1;
-    for (int i = 0; i < CG_COUNTERS; i++)
-        cgroup->counters[i] = -1;
+    *cgroup = CGROUP_EMPTY;
+    cgroup->kind = root->kind;
     snprintf(cgroup->name, sizeof cgroup->name, "%s%u", root->prefix, number);
     if (root->kind == CGROUP_NONE)
         return 0;
@@ -210,6 +207,12 @@ void cgroup_kill(const struct cgroup *cgroup)
 {
     if (cgroup->kind == CGROUP_V2)
         fd_write_text_at(cgroup->dirs[0], "cgroup.kill", "1");
+}
+
+void cgroup_set_idle(const struct cgroup *cgroup, bool idle)
+{
+    if (cgroup->kind != CGROUP_NONE)
+        fd_write_text_at(cgroup->dirs[cgroup->kind == CGROUP_V1 ? CG_CPU : 0], "cpu.idle", idle ? "1" : "0");
 }
 
 int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup)

@@ -32,6 +32,12 @@ struct cgroup {
     int counters[CG_COUNTERS];             /* -1: opened when needed */
     int oom_fd;                            /* v1: eventfd; v2: memory.events; -1 when none */
 };
+#define CGROUP_EMPTY                                                                                                   \
+    ((struct cgroup){.kind = CGROUP_NONE,                                                                              \
+                     .dirs = {-1, -1, -1, -1},                                                                         \
+                     .join_files = {-1, -1, -1, -1},                                                                   \
+                     .counters = {-1, -1, -1, -1},                                                                     \
+                     .oom_fd = -1})
 
 struct cgroup_counters {
     uint64_t cpu_user_us, cpu_system_us;
@@ -60,6 +66,8 @@ uint64_t cgroup_memory_now(const struct cgroup *cgroup);
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup);
 /* v2: kills every process in it; v1 has no such thing and relies on init's death. */
 void cgroup_kill(const struct cgroup *cgroup);
+/* Whether it has a processor only when nobody else wants it; where the kernel knows that (5.15). */
+void cgroup_set_idle(const struct cgroup *cgroup, bool idle);
 /* 0, or -1 with errno EBUSY while processes remain. */
 int cgroup_remove(const struct cgroup_root *root, struct cgroup *cgroup);
 /* Everybody who is to join has. */

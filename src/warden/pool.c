@@ -88,6 +88,16 @@ static bool has_room(const struct warden *warden, const struct pool *pool)
     return held <= warden->pool_bytes_max && cells * CELL_DESCRIPTORS <= warden->descriptors_max / 2;
 }
 
+static unsigned wanted(const struct pool *pool)
+{
+    return pool->target > pool->floor ? pool->target : pool->floor;
+}
+
+bool pool_is_short(const struct pool *pool)
+{
+    return 2 * (pool->counts.ready + pool->counts.offered) < wanted(pool);
+}
+
 static void make_cell(struct warden *warden, struct pool *pool)
 {
     struct cell *cell = cell_new(warden);
@@ -141,6 +151,7 @@ static bool serve_from(struct warden *warden, struct pool *pool, struct cell *or
     if (!cell)
         return false;
     order_move(warden, order, cell);
+    slot_come_forward(cell);
     order->phase = PHASE_ENDED;
     order->gone = true;
     uint64_t patience = pool->used_us + ORDER_PATIENCE_US;
@@ -179,6 +190,7 @@ bool pool_serve(struct warden *warden, struct cell *order)
 
 void pool_cell_ready(struct warden *warden, struct cell *cell)
 {
+    slot_come_forward(cell);
     cell->pool->zygote.bad_children = 0;
     if (!cell->pool->cell_bytes || cell->pool->served % 64 == 0)
         cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
@@ -290,7 +302,7 @@ void pool_list(struct warden *warden, int socket)
                                    .key = pool->key,
                                    .ready = pool->counts.ready + pool->counts.offered,
                                    .filling = pool->counts.filling,
-                                   .target = pool->target > pool->floor ? pool->target : pool->floor,
+                                   .target = wanted(pool),
                                    .served = pool->served,
                                    .missed = pool->missed,
                                    .failed = pool->failed,
@@ -343,9 +355,12 @@ static void shrink(struct warden *warden, struct pool *pool, uint64_t now_us)
         zygote_stop(warden, pool);
 }
 
-static unsigned wanted(const struct pool *pool)
+bool pool_is_crowded(const struct warden *warden)
 {
-    return pool->target > pool->floor ? pool->target : pool->floor;
+    long runs = 0;
+    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
+        runs += cell->ordered && cell->phase != PHASE_ENDED;
+    return runs > warden->processors;
 }
 
 /* When nobody is likely to need the warden. */
@@ -365,7 +380,7 @@ static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
     if (counts->ready + counts->filling + counts->offered >= wanted(pool) || counts->filling >= FILLING_MAX ||
         warden->leaving)
         return UINT64_MAX;
-    if (2 * (counts->ready + counts->offered) < wanted(pool))
+    if (pool_is_short(pool))
         return pool->retry_us;
     uint64_t quiet = quiet_at(warden);
     return quiet > pool->retry_us ? quiet : pool->retry_us;

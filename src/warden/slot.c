@@ -10,6 +10,9 @@
 #include "warden/warden.h"
 
 #define PATIENCE_US (30 * UINT64_C(1000000))
+/* On a machine that is never idle nothing would come about. */
+#define STAND_BACK_US 100000
+#define DYING_US      5000
 
 int slot_make(struct warden *warden, struct cell *cell)
 {
@@ -23,6 +26,8 @@ int slot_make(struct warden *warden, struct cell *cell)
         goto failed;
     if (order_group(warden, cell, cell->limit) < 0)
         return -1;
+    if (!cell->ordered && !pool_is_short(pool))
+        slot_stand_back(cell);
     step = STEP_CGROUP_JOIN;
     if (pool->kind == POOL_FORKED && cgroup_admit(&warden->cgroups, &cell->cgroup, identity_slot_owner(warden)) < 0)
         goto failed;
@@ -33,6 +38,26 @@ int slot_make(struct warden *warden, struct cell *cell)
 failed:
     cell_fail(warden, cell, step, 0, errno, NULL);
     return -1;
+}
+
+void slot_stand_back(struct cell *cell)
+{
+    if (!cell->stands_back)
+        cgroup_set_idle(&cell->cgroup, true);
+    cell->stands_back = true;
+}
+
+void slot_come_forward(struct cell *cell)
+{
+    if (cell->stands_back)
+        cgroup_set_idle(&cell->cgroup, false);
+    cell->stands_back = false;
+}
+
+uint64_t slot_patience_ends(const struct cell *cell)
+{
+    uint64_t since = cell->phase == PHASE_ENDED ? cell->ended_us + DYING_US : cell->made_us + STAND_BACK_US;
+    return cell->stands_back ? since : UINT64_MAX;
 }
 
 static void close_slot(struct cell *cell)

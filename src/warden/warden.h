@@ -84,6 +84,7 @@ struct cell {
     bool program_ready; /* restrictions are in force; exec is next */
     bool offered;       /* the library may take it by itself */
     bool rushed;        /* forked in a crowd: waits a little before it warms up */
+    bool stands_back;   /* in the making, or dying: it has a processor when nobody else wants it */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
@@ -203,6 +204,12 @@ int slot_make(struct warden *warden, struct cell *cell);
 void slot_prepared(struct warden *warden, struct cell *cell, const int *fds, size_t fd_count);
 /* Lets whoever is to be the program come in; again when the zygote has become able to, or is given up. */
 void slot_enter(struct warden *warden, struct cell *cell);
+/* While it is made or dies: answers and programs go first. */
+void slot_stand_back(struct cell *cell);
+/* It is wanted now, or has stood back for long enough. */
+void slot_come_forward(struct cell *cell);
+/* When that is; UINT64_MAX for one that does not stand back. */
+uint64_t slot_patience_ends(const struct cell *cell);
 
 /* handover.c: what makes a waiting cell an order's */
 int handover_plan(struct cell *cell, int plan_fd, const struct plan *plan, bool waits);
@@ -232,6 +239,10 @@ void pool_tick(struct warden *warden, uint64_t now_us);
 uint64_t pool_next_tick(const struct warden *warden);
 /* A child that nobody watches will end soon. */
 void pool_expect_stranger(struct warden *warden);
+/* The next orders may find nothing. */
+bool pool_is_short(const struct pool *pool);
+/* More runs than processors. */
+bool pool_is_crowded(const struct warden *warden);
 void pool_close_all(struct warden *warden);
 
 /* cell.c */

@@ -253,16 +253,6 @@ void zygote_stop(struct warden *warden, struct pool *pool)
     fail_promised(warden, pool);
 }
 
-/* More runs than processors: then a new process waits a little for its program instead of warming up, which only pays
- * when there is time for it. */
-static bool is_crowded(const struct warden *warden)
-{
-    long runs = 0;
-    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
-        runs += cell->ordered && cell->phase != PHASE_ENDED;
-    return runs > warden->processors;
-}
-
 int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cell)
 {
     int fds[ENTER_FDS_MAX];
@@ -292,7 +282,8 @@ int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cel
     fds[count++] = theirs;
     cell->warmth = WARMTH_FORKED;
     cell->patience_us = clock_us() + ANSWER_US;
-    cell->rushed = cell->ordered || is_crowded(warden);
+    /* To warm up instead of waiting a little for its program only pays when there is time for it. */
+    cell->rushed = cell->ordered || pool_is_crowded(warden);
     message.wait_ms = cell->rushed ? RUSH_WAIT_MS : 0;
     pool->zygote.forks++;
     return fd_send(pool->zygote.watch.fd, &message, sizeof message, fds, count);

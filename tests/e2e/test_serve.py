@@ -308,7 +308,7 @@ def test_log_lines(daemon):
     answer = daemon.post("/v1/execute", {"language": "bash", "code": ":"})
     request = wait_for(lambda: [line for line in daemon.log("request") if line["request_id"] == answer.headers["X-Request-Id"]])[0]
     assert (request["status"], request["route"], request["method"]) == (200, "/v1/execute", "POST")
-    assert [line for line in daemon.log("run") if line["id"] == answer.json["id"]]
+    assert wait_for(lambda: [line for line in daemon.log("run") if line["id"] == answer.json["id"]])
 
 
 def documented(name):
