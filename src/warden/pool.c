@@ -367,9 +367,12 @@ bool pool_is_crowded(const struct warden *warden)
 static uint64_t quiet_at(const struct warden *warden)
 {
     uint64_t quiet = warden->last_end_us + QUIET_US;
-    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
-        if (cell->phase == PHASE_RUNNING && cell->started_us + YOUNG_US > quiet)
-            quiet = cell->started_us + YOUNG_US;
+    for (const struct cell *cell = warden->cells; cell; cell = cell->next) {
+        bool runs = cell->phase == PHASE_RUNNING, starts = cell->phase == PHASE_STARTING;
+        uint64_t young_until = (runs ? cell->started_us : cell->accepted_us) + YOUNG_US;
+        if ((runs || starts) && young_until > quiet)
+            quiet = young_until;
+    }
     return quiet;
 }
 
