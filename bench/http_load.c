@@ -365,11 +365,11 @@ int main(int argc, char **argv)
     }
     double rate = (double)all_load.count / elapsed;
     if (as_json) {
-        json_t *whole = json_pack("{s:i, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "clients", (int)client_count,
-                                  "seconds", elapsed, "runs_per_s", rate, "wrong", (json_int_t)wrong, "refused",
-                                  (json_int_t)refused, "kinds", rows, "engine", percentiles(&all_engine), "http",
-                                  percentiles(&all_alone), "added", percentiles(&all_added), "load",
-                                  percentiles(&all_load));
+        json_t *whole =
+            json_pack("{s:i, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "clients", (int)client_count, "seconds",
+                      elapsed, "runs_per_s", rate, "wrong", (json_int_t)wrong, "refused", (json_int_t)refused, "kinds",
+                      rows, "engine", percentiles(&all_engine), "http", percentiles(&all_alone), "added",
+                      percentiles(&all_added), "load", percentiles(&all_load));
         json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         printf("\n");
     } else {

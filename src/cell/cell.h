@@ -67,6 +67,7 @@ struct program_setup {
     int gate; /* cold: the read end; end of file means that init failed. -1 in a slot */
     bool own_ids;
     bool group_limits; /* memory and processes are bounded by a cgroup; otherwise rlimits must do it */
+    bool confined;     /* slot: it will get no mounts, and gives up its rights before it waits */
     uint32_t namespaces;
     const struct cell_mount *mounts; /* cold, one for each of the plan's mounts */
 };

@@ -94,7 +94,15 @@ static void give_up_rights(bool own_ids, int report, uint32_t *controls)
     *controls |= CONTROL_BIT(CONTROL_NO_NEW_PRIVS);
 }
 
-/* What remains reachable is fenced a second time, and the filter comes last. Sends the READY record. */
+/* Changing ids without exec takes both away. There is no secret in here to hide from the program itself. */
+static void stay_bound(int report)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        report_fail(report, STEP_IDENTITY, 2);
+}
+
+/* What remains reachable is fenced a second time, and the filter comes last. Tells what is in force. */
 static void restrict_and_report(struct landlock *landlock, const struct plan_mount *mounts, size_t mount_count,
                                 int report, struct cell_report *ready)
 {
@@ -132,7 +140,16 @@ static void leave_warden(const struct program_setup *setup)
     personality(PER_LINUX);
 }
 
-/* Every right is still there, the request too: from here to user code. */
+/* A confined slot's word before user code: what is in force was told before. */
+static void tell_confined(int report, struct cell_report *ready)
+{
+    ready->kind = REPORT_READY;
+    ready->now_us = clock_us();
+    if (report_send(report, ready, -1) < 0)
+        _exit(127);
+}
+
+/* The request is there: from here to user code. Every right is, too, unless the slot was confined. */
 static _Noreturn void run(const struct program_setup *setup, int report, const struct handover_message *handover,
                           const struct plan *plan, const int streams[STREAM_COUNT], struct landlock *landlock,
                           struct cell_report *ready)
@@ -141,7 +158,8 @@ static _Noreturn void run(const struct program_setup *setup, int report, const s
     int *kept[] = {&report, &landlock->ruleset};
     if (streams_connect(streams, handover->waits ? report : -1, kept, ARRAY_LEN(kept)) < 0)
         report_fail(report, STEP_STDIO, 0);
-    give_up_rights(setup->own_ids, report, &ready->controls);
+    if (!setup->confined)
+        give_up_rights(setup->own_ids, report, &ready->controls);
     if (files_write(plan, &detail) < 0)
         report_fail(report, STEP_FILES, detail);
     if (chdir("/work") < 0)
@@ -149,7 +167,10 @@ static _Noreturn void run(const struct program_setup *setup, int report, const s
     /* Not before: the disk's quota, not a signal for a file too long, tells of program files that do not fit. */
     if (rlimits_apply(0, plan->limit, setup->group_limits) < 0)
         report_fail(report, STEP_RLIMITS, 0);
-    restrict_and_report(landlock, plan->mounts, plan->mount_count, report, ready);
+    if (!setup->confined)
+        restrict_and_report(landlock, plan->mounts, plan->mount_count, report, ready);
+    else
+        tell_confined(report, ready);
     for (char *const *path = plan->candidates; *path; path++) {
         execve(*path, plan->argv, MUTANT(ENVIRONMENT) ? environ : plan->envp);
         if (errno != ENOENT && errno != ENOTDIR)
@@ -199,9 +220,15 @@ _Noreturn void cell_slot_program_main(const struct program_setup *setup)
     if (identity_become(setup->own_ids ? 0 : CELL_UID, setup->own_ids) < 0)
         report_fail(report, STEP_IDENTITY, 0);
     prepare_restrictions(report, &landlock);
+    if (setup->confined) {
+        ready.kind = REPORT_CONFINED;
+        give_up_rights(setup->own_ids, report, &ready.controls);
+        stay_bound(report);
+        restrict_and_report(&landlock, NULL, 0, report, &ready);
+    }
 
     wait_for_handover(report, &handover, &plan, streams, mount_fds);
-    if (root_place_mounts(&plan, mount_fds, &detail) < 0)
+    if (plan.mount_count && root_place_mounts(&plan, mount_fds, &detail) < 0)
         report_fail(report, STEP_REQUEST_MOUNT, detail);
     run(setup, report, &handover, &plan, streams, &landlock, &ready);
 }
@@ -247,9 +274,6 @@ void cell_forked_main(const struct enter_message *message, int *fds)
         report_fail(report, STEP_FILES, UINT32_MAX);
     if (rlimits_apply(0, message->limit, message->group_limits) < 0)
         report_fail(report, STEP_RLIMITS, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Changing ids without exec takes this away; there is no secret in here to hide from the program itself. */
-    if (prctl(PR_SET_DUMPABLE, 1) < 0)
-        report_fail(report, STEP_IDENTITY, 2);
+    stay_bound(report);
     restrict_and_report(&landlock, NULL, 0, report, &ready);
 }

@@ -47,7 +47,9 @@ enum cell_step {
 enum report_kind {
     REPORT_FAILED,   /* step, error, detail (which item of a list) */
     REPORT_PREPARED, /* the root stands; carries the work directory's descriptor, from a slot's init also namespaces */
-    REPORT_READY     /* from the program: restrictions are in force; carries the listener if there is one */
+    REPORT_CONFINED, /* from a slot's program: restrictions are in force ahead of any request; carries the listener */
+    REPORT_READY     /* from the program: restrictions are in force, user code is next; carries the listener, if it was
+                        not sent before */
 };
 
 struct cell_report {

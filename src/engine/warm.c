@@ -32,13 +32,14 @@ struct known_pool {
     const struct manifest_tier *tier; /* NULL: slots */
     int64_t memory, cpus;             /* what a started interpreter was told; 0: nothing */
     bool value;
+    bool for_mounts; /* slots that can still be given mounts */
     uint32_t optional;
 };
 
 static bool is_same(const struct known_pool *a, const struct known_pool *b)
 {
     return a->manifest == b->manifest && a->tier == b->tier && a->memory == b->memory && a->cpus == b->cpus &&
-           a->value == b->value && a->optional == b->optional;
+           a->value == b->value && a->for_mounts == b->for_mounts && a->optional == b->optional;
 }
 
 static int error_gone(cordon_error *err)
@@ -141,8 +142,11 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
     int code = pool_limits(pool, &limits, err);
     if (code < 0)
         return code;
-    struct order order = {
-        .type = ORDER_POOL, .pool = pool->key, .kind = POOL_SLOTS, .memory_bytes = engine->warm_bytes};
+    struct order order = {.type = ORDER_POOL,
+                          .pool = pool->key,
+                          .kind = POOL_SLOTS,
+                          .for_mounts = pool->for_mounts,
+                          .memory_bytes = engine->warm_bytes};
     snprintf(order.name, sizeof order.name, "%s%s%s", pool->manifest->id, pool->tier ? "/" : "",
              pool->tier ? pool->tier->name : "");
     if (!pool->tier) {
@@ -251,7 +255,8 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     const struct manifest *manifest = prepared->manifest;
     if (!mounts_fit_slot(step))
         return 0;
-    struct known_pool wanted = {.manifest = manifest, .optional = step->plan.optional};
+    struct known_pool wanted = {
+        .manifest = manifest, .for_mounts = step->plan.mount_count > 0, .optional = step->plan.optional};
     int code = pool_key(engine, &wanted, step, &step->plan.slots, err);
     if (code < 0 || compile || manifest->compile || !manifest->warm ||
         needs_own_start(manifest->warm, prepared->request))

@@ -306,19 +306,25 @@ static bool required_missing(struct cell *cell, enum control *missing)
     return false;
 }
 
-/* The program has its restrictions; its exec, or its interpreter's word, is next. */
-static void take_ready(struct warden *warden, struct cell *cell, const struct cell_report *report, int listener)
+/* The program has its restrictions. */
+static void take_confined(struct warden *warden, struct cell *cell, const struct cell_report *report, int listener)
 {
-    cell->program_ready = true;
     cgroup_joined(&cell->cgroup);
-    cell->started_us = report->now_us;
     cell->controls |= report->controls;
     cell->holds_still = report->holds_still;
-    streams_given(cell);
     if (listener >= 0 && loop_watch(warden, &cell->listener, listener, cell, notify_ready) < 0)
         cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
     else if (listener >= 0)
         notify_prepare(listener);
+}
+
+/* Its exec, or its interpreter's word, is next. */
+static void take_ready(struct warden *warden, struct cell *cell, const struct cell_report *report, int listener)
+{
+    cell->program_ready = true;
+    cell->started_us = report->now_us;
+    streams_given(cell);
+    take_confined(warden, cell, report, listener);
     enum control missing;
     if (cell->phase != PHASE_ENDED && required_missing(cell, &missing)) {
         send_failure(cell, missing, STEP_NONE, 0, 0, "the control is not in force");
@@ -380,6 +386,10 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
     }
     if (report.kind == REPORT_PREPARED && cell->phase == PHASE_STARTING) {
         cell->work_fd = fd_count ? fd : -1;
+        return;
+    }
+    if (report.kind == REPORT_CONFINED) {
+        take_confined(warden, cell, &report, fd_count ? fd : -1);
         return;
     }
     take_ready(warden, cell, &report, fd_count ? fd : -1);

@@ -181,7 +181,7 @@ bool pool_serve(struct warden *warden, struct cell *order)
             return true;
         }
     }
-    if (!slots)
+    if (!slots || (slots->confined && order->plan.mount_count))
         return false;
     if (!serve_from(warden, slots, order))
         make_for(warden, slots, order);
@@ -235,6 +235,7 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
     }
     pool->key = order->pool;
     pool->kind = order->kind;
+    pool->confined = order->kind == POOL_SLOTS && !order->for_mounts;
     memcpy(pool->name, order->name, sizeof pool->name - 1);
     pool->plan_fd = fds[0];
     if (fd_count == 2)

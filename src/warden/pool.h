@@ -33,6 +33,7 @@ struct pool {
     struct pool_counts counts; /* of cells without an order, when last counted */
     uint64_t key;
     enum pool_kind kind; /* POOL_FORKED may fall back to POOL_STARTED */
+    bool confined;       /* slots whose program can place no mounts any more */
     char name[32];
     struct plan plan; /* what waits */
     int plan_fd;

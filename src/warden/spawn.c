@@ -372,6 +372,7 @@ int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step
                                   .gate = cell->gate,
                                   .own_ids = !warden->rootless,
                                   .group_limits = warden->cgroups.kind != CGROUP_NONE,
+                                  .confined = cell->pool && cell->pool->confined,
                                   .namespaces = cell->namespaces,
                                   .mounts = cell->mounts};
     pid_t pid = warden->rootless ? clone_through_helper(cell, &setup) : clone_directly(warden, cell, &setup);
