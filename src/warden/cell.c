@@ -1,14 +1,12 @@
 /* The life of one cell after its order, as a chain of events; see warden.h for the order of things. */
 #include <errno.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -27,7 +25,6 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 #define SAMPLE_US 50000
 /* Without a cgroup the samples are the memory limit: short enough that little can be taken between two of them. */
 #define SAMPLE_ALONE_US 10000
-#define RETRY_US        2000
 /* After an answer that can go first: the caller has the processor for its part before the clearing away begins. */
 #define ANSWER_US 500
 
@@ -39,20 +36,6 @@ static void send_failure(struct cell *cell, enum control control, enum cell_step
     snprintf(event.text, sizeof event.text, "%s", text);
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, sizeof event, NULL, 0);
-}
-
-static void signal_process(const struct watch *process, int number)
-{
-    if (process->fd >= 0)
-        syscall(SYS_pidfd_send_signal, process->fd, number, NULL, 0);
-}
-
-/* Init's death ends every process of its pid namespace; the program is named too, for the moment before it entered. */
-static void kill_processes(struct cell *cell)
-{
-    signal_process(&cell->init, SIGKILL);
-    signal_process(&cell->program, SIGKILL);
-    cgroup_kill(&cell->cgroup);
 }
 
 void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
@@ -73,21 +56,9 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
     }
     send_failure(cell, control, step, detail, error, text ? text : cell_step_name(step));
     cell->phase = PHASE_ENDED;
-    kill_processes(cell);
+    cell_kill_processes(cell);
     loop_forget(warden, &cell->run);
     cell->retry_us = clock_us();
-}
-
-/* What only a living cell needs. The listener goes after the kill: a call that waits for an answer must not get one. */
-static void put_down(struct warden *warden, struct cell *cell)
-{
-    if (!pool_is_crowded(warden))
-        slot_stand_back(cell);
-    kill_processes(cell);
-    cell->put_down = true;
-    scout_forget(warden, cell);
-    loop_forget(warden, &cell->listener);
-    loop_forget(warden, &cell->oom);
 }
 
 static void send_ending(struct warden *warden, struct cell *cell, bool stands_still)
@@ -98,7 +69,7 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
     bool alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
     if (!stands_still || !cell->holds_still || !alone)
-        put_down(warden, cell);
+        cell_put_down(warden, cell);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
     if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
         cell->hits |= HIT_CPU;
@@ -329,7 +300,7 @@ static void take_ready(struct warden *warden, struct cell *cell, const struct ce
     if (cell->phase != PHASE_ENDED && required_missing(cell, &missing)) {
         send_failure(cell, missing, STEP_NONE, 0, 0, "the control is not in force");
         cell->phase = PHASE_ENDED;
-        kill_processes(cell);
+        cell_kill_processes(cell);
         loop_forget(warden, &cell->run);
     }
 }
@@ -415,81 +386,6 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
             close(fds[i]);
 }
 
-static void free_cell(struct warden *warden, struct cell *cell)
-{
-    struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
-                               &cell->program, &cell->listener,  &cell->oom,  &cell->count};
-    scout_forget(warden, cell);
-    account_close(warden, cell);
-    for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
-        loop_forget(warden, watches[i]);
-    streams_close(cell);
-    for (int i = 0; i < SLOT_NAMESPACES; i++)
-        cleanup_close(&cell->slot[i]);
-    if (cell->identity)
-        identity_release(cell->identity);
-    cleanup_close(&cell->plan_fd);
-    cleanup_close(&cell->forked_talk);
-    cleanup_close(&cell->lifeline);
-    cleanup_close(&cell->gate);
-    cleanup_close(&cell->work_fd);
-    for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {
-        cleanup_close(&cell->mount_fds[i]);
-        free((char *)cell->mounts[i].source);
-    }
-    cgroup_close(&cell->cgroup);
-    plan_unmap(&cell->plan);
-    free(cell->observed);
-    *cell->link = cell->next;
-    if (cell->next)
-        cell->next->link = cell->link;
-    free(cell);
-}
-
-void cell_collect(struct warden *warden)
-{
-    for (struct cell *cell = warden->cells, *next; cell; cell = next) {
-        next = cell->next;
-        if (cell->gone)
-            free_cell(warden, cell);
-    }
-}
-
-/* A process that could not be watched is still a child: killed by its pid, which is its own until it is reaped. */
-static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
-{
-    if (*reaped || pid <= 0 || watch->fd >= 0)
-        return;
-    kill(pid, SIGKILL);
-    *reaped = waitpid(pid, NULL, WNOHANG | __WALL) != 0;
-}
-
-/* After the end: both processes reaped, then the groups removed. A group may stay busy for a moment after its last
- * process was reaped. */
-static void clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
-{
-    bool first = !cell->put_down;
-    if (first)
-        put_down(warden, cell);
-    reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
-    reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
-    if (now_us >= slot_patience_ends(cell))
-        slot_come_forward(cell);
-    if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
-        /* The pidfds wake the loop; this is for one that gets no processor, or a lost kill. */
-        cell->retry_us = cell->stands_back ? slot_patience_ends(cell) : now_us + 100 * RETRY_US;
-        if (!first)
-            kill_processes(cell);
-        return;
-    }
-    if (cgroup_remove(&warden->cgroups, &cell->cgroup) < 0 && errno == EBUSY) {
-        cell->retry_us = now_us + RETRY_US;
-        return;
-    }
-    cell->gone = true;
-    cell->retry_us = UINT64_MAX;
-}
-
 static void check_cpu(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     int64_t limit_ms = cell->plan.limit[LIMIT_CPU_MS];
@@ -516,7 +412,7 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     if (cell->phase == PHASE_ENDED) {
         if (now_us >= cell->retry_us)
-            clear_away(warden, cell, now_us);
+            cell_clear_away(warden, cell, now_us);
         return;
     }
     if (now_us >= slot_patience_ends(cell))

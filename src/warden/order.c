@@ -48,9 +48,7 @@ int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
     return 0;
 }
 
-/* Both processes are there, the group too: init learns whom it waits for, the program joins and learns what it is to
- * be.
- */
+/* Both processes are there, the group too: init learns whom it waits for, the program what it is to be. */
 static int hand_over(struct warden *warden, struct cell *cell, enum cell_step *step, uint32_t *detail)
 {
     *step = STEP_CGROUP_JOIN;

@@ -256,12 +256,17 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
 /* What the library has to say about it. */
 void cell_listen(struct warden *warden, struct cell *cell);
 void cell_end_all(struct warden *warden);
-/* Frees the cells that are gone for good. */
-void cell_collect(struct warden *warden);
-
 void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us);
 /* The program says with which status it leaves, by the kernel's word. */
 void cell_exiting(struct warden *warden, struct cell *cell, int status);
+
+/* clear.c: after its end. Kills whoever is in it, and lets go of what only a living cell needs. */
+void cell_kill_processes(struct cell *cell);
+void cell_put_down(struct warden *warden, struct cell *cell);
+/* Whatever can be cleared away at this moment; `retry_us` tells when to look again. */
+void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us);
+/* Frees the cells that are gone for good. */
+void cell_collect(struct warden *warden);
 
 /* spawn.c: 0, or -1 with errno */
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);

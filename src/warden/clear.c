@@ -1,0 +1,113 @@
+/* What becomes of a cell after its end: killed, reaped, its groups removed, freed. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "warden/pool.h"
+
+#define RETRY_US 2000
+
+static void signal_process(const struct watch *process, int number)
+{
+    if (process->fd >= 0)
+        syscall(SYS_pidfd_send_signal, process->fd, number, NULL, 0);
+}
+
+/* Init's death ends every process of its pid namespace; the program is named too, for the moment before it entered. */
+void cell_kill_processes(struct cell *cell)
+{
+    signal_process(&cell->init, SIGKILL);
+    signal_process(&cell->program, SIGKILL);
+    cgroup_kill(&cell->cgroup);
+}
+
+/* What only a living cell needs. The listener goes after the kill: a call that waits for an answer must not get one. */
+void cell_put_down(struct warden *warden, struct cell *cell)
+{
+    if (!pool_is_crowded(warden))
+        slot_stand_back(cell);
+    cell_kill_processes(cell);
+    cell->put_down = true;
+    scout_forget(warden, cell);
+    loop_forget(warden, &cell->listener);
+    loop_forget(warden, &cell->oom);
+}
+
+static void free_cell(struct warden *warden, struct cell *cell)
+{
+    struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
+                               &cell->program, &cell->listener,  &cell->oom,  &cell->count};
+    scout_forget(warden, cell);
+    account_close(warden, cell);
+    for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
+        loop_forget(warden, watches[i]);
+    streams_close(cell);
+    for (int i = 0; i < SLOT_NAMESPACES; i++)
+        cleanup_close(&cell->slot[i]);
+    if (cell->identity)
+        identity_release(cell->identity);
+    cleanup_close(&cell->plan_fd);
+    cleanup_close(&cell->forked_talk);
+    cleanup_close(&cell->lifeline);
+    cleanup_close(&cell->gate);
+    cleanup_close(&cell->work_fd);
+    for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {
+        cleanup_close(&cell->mount_fds[i]);
+        free((char *)cell->mounts[i].source);
+    }
+    cgroup_close(&cell->cgroup);
+    plan_unmap(&cell->plan);
+    free(cell->observed);
+    *cell->link = cell->next;
+    if (cell->next)
+        cell->next->link = cell->link;
+    free(cell);
+}
+
+void cell_collect(struct warden *warden)
+{
+    for (struct cell *cell = warden->cells, *next; cell; cell = next) {
+        next = cell->next;
+        if (cell->gone)
+            free_cell(warden, cell);
+    }
+}
+
+/* A process that could not be watched is still a child: killed by its pid, which is its own until it is reaped. */
+static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
+{
+    if (*reaped || pid <= 0 || watch->fd >= 0)
+        return;
+    kill(pid, SIGKILL);
+    *reaped = waitpid(pid, NULL, WNOHANG | __WALL) != 0;
+}
+
+/* After the end: both processes reaped, then the groups removed. A group may stay busy for a moment after its last
+ * process was reaped. */
+void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
+{
+    bool first = !cell->put_down;
+    if (first)
+        cell_put_down(warden, cell);
+    reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
+    reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
+    if (now_us >= slot_patience_ends(cell))
+        slot_come_forward(cell);
+    if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
+        /* The pidfds wake the loop; this is for one that gets no processor, or a lost kill. */
+        cell->retry_us = cell->stands_back ? slot_patience_ends(cell) : now_us + 100 * RETRY_US;
+        if (!first)
+            cell_kill_processes(cell);
+        return;
+    }
+    if (cgroup_remove(&warden->cgroups, &cell->cgroup) < 0 && errno == EBUSY) {
+        cell->retry_us = now_us + RETRY_US;
+        return;
+    }
+    cell->gone = true;
+    cell->retry_us = UINT64_MAX;
+}
