@@ -283,6 +283,8 @@ static void take_confined(struct warden *warden, struct cell *cell, const struct
     cgroup_joined(&cell->cgroup);
     cell->controls |= report->controls;
     cell->holds_still = report->holds_still;
+    if (cell->pool && !cell->pool->cell_bytes)
+        cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
     if (listener >= 0 && loop_watch(warden, &cell->listener, listener, cell, notify_ready) < 0)
         cell_fail(warden, cell, STEP_SECCOMP, 0, errno, NULL);
     else if (listener >= 0)

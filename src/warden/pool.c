@@ -192,7 +192,7 @@ void pool_cell_ready(struct warden *warden, struct cell *cell)
 {
     slot_come_forward(cell);
     cell->pool->zygote.bad_children = 0;
-    if (!cell->pool->cell_bytes || cell->pool->served % 64 == 0)
+    if (cell->pool->kind != POOL_SLOTS && cell->pool->served % 64 == 0)
         cell->pool->cell_bytes = cgroup_memory_now(&cell->cgroup);
     if (cell->ordered)
         hand_over(warden, cell);
