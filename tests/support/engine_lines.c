@@ -240,11 +240,17 @@ static void report(void)
 
 static void parse(int argc, char **argv, cordon_engine_options *options)
 {
-    static const struct option known[] = {{"threads", 1, NULL, 't'}, {"prewarm", 1, NULL, 'p'},
-                                          {"cold", 0, NULL, 'c'},    {"cancel-percent", 1, NULL, 'k'},
-                                          {"repeat", 1, NULL, 'r'},  {"brief", 0, NULL, 'b'},
-                                          {"seed", 1, NULL, 's'},    {"languages", 1, NULL, 'l'},
-                                          {"warden", 1, NULL, 'w'},  {0}};
+    static const struct option known[] = {{"threads", 1, NULL, 't'},
+                                          {"prewarm", 1, NULL, 'p'},
+                                          {"cold", 0, NULL, 'c'},
+                                          {"cancel-percent", 1, NULL, 'k'},
+                                          {"repeat", 1, NULL, 'r'},
+                                          {"brief", 0, NULL, 'b'},
+                                          {"seed", 1, NULL, 's'},
+                                          {"languages", 1, NULL, 'l'},
+                                          {"warden", 1, NULL, 'w'},
+                                          {"warm-bytes", 1, NULL, 'm'},
+                                          {0}};
     struct {
         int letter;
         unsigned *value;
@@ -263,6 +269,8 @@ static void parse(int argc, char **argv, cordon_engine_options *options)
             options->languages_dir = optarg;
         if (letter == 'w')
             options->warden_path = optarg;
+        if (letter == 'm')
+            options->warm_bytes = strtoul(optarg, NULL, 10);
     }
     if (optind < argc || threads < 1 || threads > THREADS_MAX || repeat < 1) {
         fprintf(stderr, "engine_lines: bad arguments\n");
