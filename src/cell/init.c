@@ -121,9 +121,10 @@ _Noreturn void cell_init_main(const struct init_setup *setup)
     identity_new_keyring();
     wait_for_byte(setup->report);
     become_root(setup);
+    int program_pidfd = wait_for_fd(setup->report); /* before the gate opens: what follows it is soon done */
     hide(setup);
     open_gate(setup);
-    guard(setup, wait_for_fd(setup->report));
+    guard(setup, program_pidfd);
 }
 
 /* Tells the warden that the root stands, and hands it what others need to enter. */

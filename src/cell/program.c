@@ -140,8 +140,8 @@ static void leave_warden(const struct program_setup *setup)
     personality(PER_LINUX);
 }
 
-/* A confined slot's word before user code: what is in force was told before. */
-static void tell_confined(int report, struct cell_report *ready)
+/* Of a confined slot, before user code: what is in force was told before. */
+static void report_ready(int report, struct cell_report *ready)
 {
     ready->kind = REPORT_READY;
     ready->now_us = clock_us();
@@ -170,7 +170,7 @@ static _Noreturn void run(const struct program_setup *setup, int report, const s
     if (!setup->confined)
         restrict_and_report(landlock, plan->mounts, plan->mount_count, report, ready);
     else
-        tell_confined(report, ready);
+        report_ready(report, ready);
     for (char *const *path = plan->candidates; *path; path++) {
         execve(*path, plan->argv, MUTANT(ENVIRONMENT) ? environ : plan->envp);
         if (errno != ENOENT && errno != ENOTDIR)

@@ -214,3 +214,18 @@ void prepared_step_free(struct prepared_step *step)
     free(step->handover);
     *step = (struct prepared_step){0};
 }
+
+int prepare_unfiltered(const cordon_request *request, cordon_error *err)
+{
+    char field[128] = "/sanitize";
+    bool counts_on_it = request->sanitize > SANITIZE_NONE;
+    for (size_t i = 0; i < request->env_count && !counts_on_it; i++)
+        if (request->env[i].secret && *request->env[i].value) {
+            counts_on_it = true;
+            snprintf(field, sizeof field, "/env/%.100s", request->env[i].name);
+        }
+    if (!counts_on_it)
+        return 0;
+    error_field(err, field, "nothing here can redact it in the output");
+    return error_hint(err, "use `cordon run` or the daemon, or give the run a filter");
+}

@@ -406,22 +406,6 @@ struct manner {
     const cordon_run *compiled;
 };
 
-/* Without a filter nothing can be redacted: a request that counts on it must not run. */
-static int refuse_unfiltered(const cordon_request *request, cordon_error *err)
-{
-    char field[128] = "/sanitize";
-    bool counts_on_it = request->sanitize > SANITIZE_NONE;
-    for (size_t i = 0; i < request->env_count && !counts_on_it; i++)
-        if (request->env[i].secret && *request->env[i].value) {
-            counts_on_it = true;
-            snprintf(field, sizeof field, "/env/%.100s", request->env[i].name);
-        }
-    if (!counts_on_it)
-        return 0;
-    error_field(err, field, "nothing here can redact it in the output");
-    return error_hint(err, "use `cordon run` or the daemon, or give the run a filter");
-}
-
 static int start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
                  struct manner manner, cordon_run **out, cordon_error *err)
 {
@@ -430,7 +414,7 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
         return error_set(err, CORDON_EINVAL, "run", "struct_size of the options is %zu, expected %zu",
                          options->struct_size, sizeof defaults);
     if (!(options && options->filter)) {
-        int refused = refuse_unfiltered(request, err);
+        int refused = prepare_unfiltered(request, err);
         if (refused)
             return refused;
     }
