@@ -200,7 +200,7 @@ def test_what_a_copy_was_forked_by_is_out_of_its_way(engine, language):
     assert result["stdout"].splitlines() == ["forked", "forked", "mapped", "[]", "0"], result
 
 
-@pytest.mark.skipif(bool(OPTIONAL), reason="without a control group what a cell holds is not known")
+@pytest.mark.needs("cgroup")
 def test_slots_are_known_to_be_small():
     """Once one has been looked at, room for two of unknown size is room for a pool of them."""
     with Engine("--warm-bytes", str(36 << 20)) as engine:
