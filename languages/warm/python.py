@@ -5,14 +5,16 @@ library by which it does so.
 """
 import atexit
 import gc
+import marshal
 import os
 import sys
 from _io import _IOBase as IOBase
 from importlib.machinery import SourceFileLoader
 from itertools import islice
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 CHANNEL = 4
+GAPS_BYTES = 1 << 18  # of a size, at most: not every build of Python has pools
 MESSAGE_MAX = 1 << 17
 BUILTINS = __builtins__
 
@@ -28,12 +30,36 @@ def preload(names):
                 pass
 
 
+filling = []
+
+
+def fill_gaps():
+    """Gives out what is free in the memory in use, so that what is made next lies together: each page that a child writes
+    to is copied for it. The first block of a new pool tells that the gaps of its size are filled."""
+    for size in range(512, 15, -16):
+        for i in range(GAPS_BYTES // size):
+            filling.append(bytes(size - 33) if size > 33 else i + .5 if size > 16 else object())
+            if id(filling[-1]) & 0x3fff == 48:
+                break
+    bytes(100000)  # makes malloc sort what is free, which it would do in each child
+
+
+def write_anew():
+    """The code of this file, which every child runs."""
+    for value in list(globals().values()):
+        if isinstance(value, FunctionType):
+            value.__code__ = marshal.loads(marshal.dumps(value.__code__))
+
+
 def fork_on_demand():
     """Stays here for good and lets each child go on as a waiting process."""
     os.chdir("/tmp")
+    fill_gaps()
+    write_anew()
     for _ in range(20):  # what adapts to its use does so here, and not in each child again
         rehearse()
     gc.collect()
+    fill_gaps()
     gc.freeze()
     del os.environ["LD_PRELOAD"]
     if os.fork():  # the library's: it returns in children only, and then `random` is seeded as after any fork
