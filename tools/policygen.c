@@ -267,25 +267,48 @@ static void write_text(FILE *out, const char *text)
 
 static const char *const actions[] = {[REFUSE] = "POLICY_REFUSE", [OBSERVE] = "POLICY_OBSERVE", [TELL] = "POLICY_TELL"};
 
-static void write_notice(FILE *out, const struct call *call, const struct rule *rule, const struct value *value)
+/* One row, for one value of each of the rule's tests. */
+static void write_notice(FILE *out, const struct call *call, const struct rule *rule, const struct value **values)
 {
-    fprintf(out, "    {%d, %d, 0x%llx, 0x%llx, %s, %d, ", call->nr, value ? rule->tests[0].argument : -1,
-            value ? (unsigned long long)value->mask : 0, value ? (unsigned long long)value->value : 0,
-            actions[rule->verdict], rule->answer);
+    fprintf(out, "    {%d, {", call->nr);
+    for (unsigned i = 0; i < MAX_TESTS; i++)
+        if (i < rule->test_count)
+            fprintf(out, "{%d, 0x%llx, 0x%llx}, ", rule->tests[i].argument, (unsigned long long)values[i]->mask,
+                    (unsigned long long)values[i]->value);
+        else
+            fputs("{-1, 0, 0}, ", out);
+    fprintf(out, "}, %s, %d, ", actions[rule->verdict], rule->answer);
     if (rule->name)
         write_text(out, rule->name);
-    else if (value)
-        fprintf(out, "\"%s(%s)\"", call->name, value->label);
-    else
-        fprintf(out, "\"%s\"", call->name);
+    else {
+        fprintf(out, "\"%s", call->name);
+        for (unsigned i = 0; i < rule->test_count; i++)
+            fprintf(out, "%c%s", i ? ',' : '(', values[i]->label);
+        fputs(rule->test_count ? ")\"" : "\"", out);
+    }
     fputs(", ", out);
     write_text(out, rule->hint ? rule->hint : "");
     fputs("},\n", out);
 }
 
+/* Every way to choose a value for each test, of which the first `chosen` have theirs. */
+static void write_forms(FILE *out, const struct call *call, const struct rule *rule, const struct value **values,
+                        unsigned chosen)
+{
+    if (chosen == rule->test_count) {
+        write_notice(out, call, rule, values);
+        return;
+    }
+    for (unsigned i = 0; i < rule->tests[chosen].value_count; i++) {
+        values[chosen] = &rule->tests[chosen].values[i];
+        write_forms(out, call, rule, values, chosen + 1);
+    }
+}
+
 static void write_notices(FILE *out)
 {
-    fputs("const struct policy_notice policy_notices[] = {\n    {-1, -1, 0x0, 0x0, POLICY_KILL, 0, ", out);
+    const struct value *values[MAX_TESTS];
+    fputs("const struct policy_notice policy_notices[] = {\n    {-1, {{-1, 0, 0}}, POLICY_KILL, 0, ", out);
     write_text(out, policy.foreign_name);
     fputs(", ", out);
     write_text(out, policy.foreign_hint);
@@ -293,19 +316,21 @@ static void write_notices(FILE *out)
     for (unsigned i = 0; i < policy.call_count; i++) {
         const struct call *call = &policy.calls[i];
         for (const struct rule *rule = call->first; rule; rule = rule->next) {
-            if (!rule->hint && rule->verdict != TELL)
-                continue;
-            if (!rule->test_count)
-                write_notice(out, call, rule, NULL);
-            else
-                for (unsigned k = 0; k < rule->tests[0].value_count; k++)
-                    write_notice(out, call, rule, &rule->tests[0].values[k]);
+            if (rule->hint || rule->verdict == TELL)
+                write_forms(out, call, rule, values, 0);
         }
     }
     fputs("};\nconst unsigned policy_notice_count = sizeof policy_notices / sizeof policy_notices[0];\n\n", out);
 }
 
 static const char find_source[] =
+    "static bool fits(const struct policy_notice *row, const uint64_t args[6])\n"
+    "{\n"
+    "    for (unsigned i = 0; i < POLICY_TESTS_MAX && row->tests[i].argument >= 0; i++)\n"
+    "        if ((args[row->tests[i].argument] & row->tests[i].mask) != row->tests[i].value)\n"
+    "            return false;\n"
+    "    return true;\n"
+    "}\n\n"
     "/* The first row stands for every foreign call: ask for it with a negative number or one of the foreign ABI. */\n"
     "const struct policy_notice *policy_find(int nr, const uint64_t args[6])\n"
     "{\n"
@@ -320,11 +345,9 @@ static const char find_source[] =
     "        else\n"
     "            high = middle;\n"
     "    }\n"
-    "    for (; low < policy_notice_count && policy_notices[low].nr == nr; low++) {\n"
-    "        const struct policy_notice *row = &policy_notices[low];\n"
-    "        if (row->argument < 0 || (args[row->argument] & row->mask) == row->value)\n"
-    "            return row;\n"
-    "    }\n"
+    "    for (; low < policy_notice_count && policy_notices[low].nr == nr; low++)\n"
+    "        if (fits(&policy_notices[low], args))\n"
+    "            return &policy_notices[low];\n"
     "    return NULL;\n"
     "}\n";
 
@@ -343,7 +366,7 @@ int main(int argc, char **argv)
     }
     fprintf(out,
             "/* Made by policygen from container.policy; edit that instead. */\n#include \"cell/policy.h\"\n\n#include "
-            "<stddef.h>\n\n"
+            "<stdbool.h>\n#include <stddef.h>\n\n"
             "#define FOREIGN_BIT 0x%x\n\n",
             FOREIGN_BIT);
     build(&program, true);

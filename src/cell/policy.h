@@ -13,12 +13,18 @@ enum policy_action {
     POLICY_KILL     /* recorded, the cell is killed: no honest program calls it */
 };
 
-/* One call, or one form of a call, that is sent to the warden. */
+#define POLICY_TESTS_MAX 3
+
+/* Of one argument: fits when (args[argument] & mask) == value. */
+struct policy_test {
+    int argument; /* -1: no test, and none after it */
+    uint64_t mask, value;
+};
+
+/* One call, or one form of a call (all its tests fit), that is sent to the warden. */
 struct policy_notice {
     int nr;
-    int argument;  /* index of the argument that tells the forms apart, or -1 */
-    uint64_t mask; /* form matches when (args[argument] & mask) == value */
-    uint64_t value;
+    struct policy_test tests[POLICY_TESTS_MAX];
     enum policy_action action;
     int refusal;      /* errno for POLICY_REFUSE */
     const char *name; /* as shown in denials: "ptrace", "socket(AF_VSOCK)" */

@@ -132,7 +132,7 @@ static bool read_network(const struct warden *warden, char *text, size_t size)
 bool identity_is_clean(const struct warden *warden, const struct identity *identity)
 {
     char now[sizeof identity->network_before];
-    return read_network(warden, now, sizeof now) && !strcmp(now, identity->network_before);
+    return identity->unused || (read_network(warden, now, sizeof now) && !strcmp(now, identity->network_before));
 }
 
 struct identity *identity_take(struct warden *warden)
@@ -189,8 +189,9 @@ void identity_discard(struct identity *identity)
     *identity = (struct identity){.state = IDENTITY_UNMADE, .user = -1, .net = -1};
 }
 
-void identity_release(struct identity *identity)
+void identity_release(struct identity *identity, bool unused)
 {
+    identity->unused = unused;
     if (identity->user < 0 || !*identity->network_before)
         identity_discard(identity);
     else

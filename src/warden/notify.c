@@ -117,6 +117,17 @@ void notify_observed(struct warden *warden, struct cell *cell, const struct scou
         loop_rearm(warden, &cell->listener, true);
 }
 
+static void take_note(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
+{
+    if (call->data.nr == SYS_socket) {
+        cell->used_network = true;
+        return;
+    }
+    cell->notify_tokens++; /* once in the life of a process, which costs the cell more than this */
+    if (call->pid == (uint32_t)cell->program_pid)
+        cell_exiting(warden, cell, (int)(call->data.args[0] & 0xff));
+}
+
 static void answer(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
 {
     struct seccomp_notif_resp response = {.id = call->id, .error = -EPERM};
@@ -136,12 +147,9 @@ static void answer(struct warden *warden, struct cell *cell, const struct seccom
         cell_kill(warden, cell, ENDING_DENIED);
         return;
     } else if (notice->action == POLICY_TELL) {
-        cell->notify_tokens++; /* once in the life of a process, which costs the cell more than this */
-        if (call->pid == (uint32_t)cell->program_pid) {
-            cell_exiting(warden, cell, (int)(call->data.args[0] & 0xff));
-            if (cell->phase == PHASE_ENDED)
-                return; /* killed where it stands */
-        }
+        take_note(warden, cell, call);
+        if (cell->phase == PHASE_ENDED)
+            return; /* killed where it stands */
         response = (struct seccomp_notif_resp){.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     } else if (notice->action == POLICY_OBSERVE) {
         *cell->observed = *call;

@@ -86,6 +86,7 @@ struct cell {
     bool rushed;        /* forked in a crowd: waits a little before it warms up */
     bool stands_back;   /* in the making, or dying: it has a processor when nobody else wants it */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
+    bool used_network;  /* it made a socket that lives there */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
@@ -124,6 +125,7 @@ struct identity {
     enum { IDENTITY_UNMADE, IDENTITY_BUSY, IDENTITY_FREE } state;
     int user, net;
     char network_before[256]; /* what its counters said when it was new */
+    bool unused;              /* its last cell made no socket that belongs to a network */
 };
 
 /* A root that is copied with its mount namespace. */
@@ -301,7 +303,7 @@ bool identity_has_ids(void);
 uid_t identity_slot_owner(const struct warden *warden);
 struct identity *identity_take(struct warden *warden);
 void identity_made(struct warden *warden, struct identity *identity, int user, int net);
-void identity_release(struct identity *identity);
+void identity_release(struct identity *identity, bool unused);
 void identity_discard(struct identity *identity);
 /* In a process that has entered its network: whether nothing was left in it. */
 bool identity_is_clean(const struct warden *warden, const struct identity *identity);

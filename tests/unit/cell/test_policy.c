@@ -256,8 +256,8 @@ static bool reachable(const struct policy_notice *notice)
         uint64_t args[6];
         for (size_t k = 0; k < ARRAY_LEN(args); k++)
             args[k] = others[i];
-        if (notice->argument >= 0)
-            args[notice->argument] = notice->value;
+        for (unsigned k = 0; k < POLICY_TESTS_MAX && notice->tests[k].argument >= 0; k++)
+            args[notice->tests[k].argument] = notice->tests[k].value;
         if (heard(NATIVE_ARCH, notice->nr, args) == SECCOMP_RET_USER_NOTIF && policy_find(notice->nr, args) == notice)
             return true;
     }
@@ -280,7 +280,7 @@ static void test_policy__notices_are_ordered_and_speak(void **state)
         const struct policy_notice *notice = &policy_notices[i];
         if (i && notice->nr < policy_notices[i - 1].nr)
             fail_msg("%s is out of order", notice->name);
-        if (i && notice->nr == policy_notices[i - 1].nr && policy_notices[i - 1].argument < 0)
+        if (i && notice->nr == policy_notices[i - 1].nr && policy_notices[i - 1].tests[0].argument < 0)
             fail_msg("%s comes after the bare call", notice->name);
         for (unsigned k = 0; k < i; k++)
             assert_string_not_equal(notice->name, policy_notices[k].name);
