@@ -64,7 +64,9 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
 static void send_ending(struct warden *warden, struct cell *cell, bool stands_still)
 {
     uint64_t oom_kills = 0;
-    struct event_ended event = {.type = EVENT_ENDED};
+    static struct event_ended event; /* large, and mostly not used */
+    memset(&event, 0, offsetof(struct event_ended, denials));
+    event.type = EVENT_ENDED;
     account_final(cell, &event.usage, &oom_kills);
     /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
     bool alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
@@ -87,8 +89,10 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     event.run_us = cell->ended_us - cell->started_us;
     event.denial_count = cell->denial_count;
     event.denials_dropped = cell->denials_dropped;
-    memcpy(event.denials, cell->denials, sizeof(struct wire_denial) * cell->denial_count);
-    size_t size = offsetof(struct event_ended, denials) + sizeof(struct wire_denial) * cell->denial_count;
+    size_t size = sizeof(struct wire_denial) * cell->denial_count;
+    if (size)
+        memcpy(event.denials, cell->denials, size);
+    size += offsetof(struct event_ended, denials);
     if (cell->probe)
         zygote_proved(warden, cell->pool, verdict.status == CORDON_STATUS_OK);
     if (cell->run.fd >= 0)

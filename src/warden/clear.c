@@ -68,6 +68,7 @@ static void free_cell(struct warden *warden, struct cell *cell)
     cgroup_close(&cell->cgroup);
     plan_unmap(&cell->plan);
     free(cell->observed);
+    free(cell->denials);
     *cell->link = cell->next;
     if (cell->next)
         cell->next->link = cell->link;

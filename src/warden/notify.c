@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -44,7 +45,9 @@ static void record(struct cell *cell, const char *kind, const char *what, const 
             cell->denials[i].count++;
             return;
         }
-    if (cell->denial_count == DENIALS_MAX) {
+    if (!cell->denials)
+        cell->denials = calloc(DENIALS_MAX, sizeof *cell->denials);
+    if (!cell->denials || cell->denial_count == DENIALS_MAX) {
         cell->denials_dropped++;
         return;
     }

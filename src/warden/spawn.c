@@ -208,10 +208,23 @@ static bool enter_for_slot(const struct warden *warden, const struct identity *i
            syscall(SYS_setresuid, owner, owner, owner) == 0;
 }
 
+/* The warden holds a dozen descriptors for each cell, all of which init would begin by closing. So the helper gives its
+ * own low numbers, and leaves the warden's table with a copy of what is below them. A kernel before 5.9 cannot. */
+static void leave_descriptors(const struct warden *warden, struct init_setup *setup)
+{
+    int report = dup3(setup->report, warden->low[LOW_REPORT], O_CLOEXEC);
+    int lifeline = dup3(setup->lifeline, warden->low[LOW_LIFELINE], O_CLOEXEC);
+    if (report >= 0 && lifeline >= 0 &&
+        close_range((unsigned)(report > lifeline ? report : lifeline) + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0) {
+        setup->report = report;
+        setup->lifeline = lifeline;
+    }
+}
+
 struct slot_clone_context {
     const struct warden *warden;
     const struct cell *cell;
-    const struct init_setup *setup;
+    struct init_setup *setup;
     int template_fd;
     enum slot_clone outcome;
     pid_t pid;
@@ -228,6 +241,7 @@ static int clone_slot_init(void *context)
         args.flags |= cell->namespaces & CLONE_NEWUSER;
     if (enter_for_slot(at->warden, cell->identity, at->template_fd, at->setup->new_identity, &at->outcome)) {
         stay_open();
+        leave_descriptors(at->warden, at->setup);
         at->pid = sys_clone3(&args, sizeof args);
         if (at->pid == 0)
             cell_slot_init_main(at->setup);
@@ -264,6 +278,8 @@ int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, e
                                               .pid = -1};
         if (spawn_helper(clone_slot_init, &context) < 0)
             return -1;
+        for (unsigned i = 0; i < ARRAY_LEN(warden->low); i++)
+            dup3(STDIN_FILENO, warden->low[i], O_CLOEXEC);
         if (context.outcome == SLOT_DIRTY)
             identity_discard(cell->identity);
     } while (context.outcome == SLOT_DIRTY);

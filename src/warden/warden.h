@@ -106,7 +106,7 @@ struct cell {
     bool notify_paused;
     struct seccomp_notif *observed; /* a call that waits for the scout to read its address; allocated with the cell */
     bool observed_waits;
-    struct wire_denial denials[DENIALS_MAX];
+    struct wire_denial *denials; /* DENIALS_MAX, from the first on: few cells have any, and every fork copies the pages */
     uint32_t denial_count, denials_dropped;
 };
 
@@ -131,7 +131,10 @@ struct identity {
 /* A root that is copied with its mount namespace. */
 struct template;
 
+enum { LOW_REPORT, LOW_LIFELINE, LOW_COUNT };
+
 struct warden {
+    int low[LOW_COUNT]; /* held for what an init is given; no descriptor above them is an init's business */
     struct scout scout;
     struct identity identities[IDENTITY_MAX];
     struct template *templates;
