@@ -61,7 +61,7 @@ def fork_on_demand():
     gc.collect()
     fill_gaps()
     gc.freeze()
-    del os.environ["LD_PRELOAD"]
+    del os.environ["LD_PRELOAD"], os.environ["LD_BIND_NOW"]
     if os.fork():  # the library's: it returns in children only, and then `random` is seeded as after any fork
         os._exit(1)
     if "numpy.random" in sys.modules:
@@ -279,7 +279,7 @@ def finish(path, status, interrupted, loaded):
 
 zygote = sys.argv[2:3] == ["zygote"]
 if zygote and "LD_PRELOAD" not in os.environ:
-    os.execve(sys.executable, sys.orig_argv, {**os.environ, "LD_PRELOAD": sys.argv[3]})
+    os.execve(sys.executable, sys.orig_argv, {**os.environ, "LD_PRELOAD": sys.argv[3], "LD_BIND_NOW": "1"})
 threads = os.environ.get("OPENBLAS_NUM_THREADS")
 if zygote and threads:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read once, when the library is loaded, which else starts threads
