@@ -177,9 +177,14 @@ static bool take_streams(struct exchange *exchange, const int *fds, size_t count
     exchange->streams[0].fd = fds[STARTED_STDOUT];
     exchange->streams[1].fd = fds[STARTED_STDERR];
     exchange->value_fd = count > STARTED_VALUE ? fds[STARTED_VALUE] : -1;
-    bool good = watch(exchange, exchange->stdin_write, 0) == 0;
+    bool good = true;
     if (!exchange->lazy)
         good &= watch_output(exchange);
+    if (!exchange->stdin_left && exchange->stdin_source < 0) {
+        end_stdin(exchange);
+        return good;
+    }
+    good &= watch(exchange, exchange->stdin_write, 0) == 0;
     if (exchange->stdin_source >= 0) {
         exchange->stdin_pollable = watch(exchange, exchange->stdin_source, EPOLLIN) == 0;
         good &= exchange->stdin_pollable || errno == EPERM; /* a regular file, always ready */
@@ -198,7 +203,9 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
         .limit = plan->limits->value, .handover = plan->handover, .files = plan->files, .file_count = plan->file_count};
     while (code.handover && code.handover[code.handover_count])
         code.handover_count++;
-    if (!plan->pool || plan->mount_count || input->no_offer || !code_fits(&code))
+    /* A descriptor to read from: what was taken from it would be lost with an offer that is void. */
+    bool reads_on = !input->stdin_bytes && input->stdin_fd >= 0;
+    if (!plan->pool || plan->mount_count || input->no_offer || reads_on || !code_fits(&code))
         return false;
     struct offer *offer = offer_take(exchange->engine, plan->pool, plan->limits);
     if (!offer)
