@@ -146,6 +146,7 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
                           .pool = pool->key,
                           .kind = POOL_SLOTS,
                           .for_mounts = pool->for_mounts,
+                          .fork_only = pool->tier && !pool->manifest->warm->argv_count,
                           .memory_bytes = engine->warm_bytes};
     snprintf(order.name, sizeof order.name, "%s%s%s", pool->manifest->id, pool->tier ? "/" : "",
              pool->tier ? pool->tier->name : "");
@@ -153,14 +154,16 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
         code = write_slot_plan(step, &limits, &plan, err);
         return code < 0 ? code : send_order(engine, &order, &plan, 1, err);
     }
-    struct command command = {0};
-    code = command_build_warm(pool->manifest, pool->tier, &input, &command, err);
+    char *nothing[] = {(char *)"none", NULL};
+    struct command command = {.argv = nothing, .candidates = nothing};
+    code = pool->manifest->warm->argv_count ? command_build_warm(pool->manifest, pool->tier, &input, &command, err) : 0;
     if (code == 0)
         code = write_waiting_plan(pool, step, &limits, &command, &plan, err);
     order.kind = pool->manifest->warm->zygote_count && engine->zygote_path ? POOL_FORKED : POOL_STARTED;
     if (code == 0 && order.kind == POOL_FORKED)
         code = write_zygote_plan(engine, pool, step, &input, &zygote, err);
-    command_free(&command);
+    if (command.argv != nothing)
+        command_free(&command);
     if (code < 0)
         return code;
     const int fds[] = {plan, zygote};
@@ -259,7 +262,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
         .manifest = manifest, .for_mounts = step->plan.mount_count > 0, .optional = step->plan.optional};
     int code = pool_key(engine, &wanted, step, &step->plan.slots, err);
     if (code < 0 || compile || manifest->compile || !manifest->warm ||
-        needs_own_start(manifest->warm, prepared->request))
+        needs_own_start(manifest->warm, prepared->request) || !(manifest->warm->argv_count || engine->zygote_path))
         return code;
     const char *text;
     code = manifest_bootstrap(manifest, &text, err);

@@ -58,7 +58,7 @@ static const cyaml_schema_value_t tier_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_tier, tier_fields)};
 
 static const cyaml_schema_field_t warm_fields[] = {
-    STRINGS(manifest_warm, argv, CYAML_FLAG_DEFAULT, 1),
+    STRINGS(manifest_warm, argv, OPTIONAL, 0),
     ROWS(manifest_warm, env, env_value),
     TEXT(manifest_warm, bootstrap, CYAML_FLAG_DEFAULT),
     STRINGS(manifest_warm, zygote, OPTIONAL, 0),
@@ -282,10 +282,16 @@ static int check_warm(const struct manifest *manifest, cordon_error *err)
             return error_set(err, CORDON_EINVAL, "manifest",
                              "%s: warm: %s is '%s', expected the name of a file in warm/", manifest->path, fields[i],
                              names[i]);
-    for (unsigned i = 0; i < warm->argv_count; i++)
-        if (strstr(warm->argv[i], "{bootstrap}"))
+    bool starts = warm->argv_count > 0;
+    if (!starts && !warm->zygote_count)
+        return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: there is neither an argv nor a zygote",
+                         manifest->path);
+    const char **argv = starts ? warm->argv : warm->zygote;
+    for (; *argv; argv++)
+        if (strstr(*argv, "{bootstrap}"))
             return 0;
-    return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: argv has no {bootstrap}", manifest->path);
+    return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: %s has no {bootstrap}", manifest->path,
+                     starts ? "argv" : "zygote");
 }
 
 int manifest_load(const char *path, struct manifest **manifest, cordon_error *err)

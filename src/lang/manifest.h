@@ -78,7 +78,7 @@ struct manifest_tier {
  * of the file `bootstrap` in warm/ beside the manifest) and {preload} (the tier's module names joined by commas).
  * {entry} is the manifest's `file`, {args} and {sources} are empty. */
 struct manifest_warm {
-    const char **argv;
+    const char **argv; /* of a waiting interpreter that is started; none: it can only be forked */
     unsigned argv_count;
     struct manifest_env *env; /* beside the run step's own */
     unsigned env_count;

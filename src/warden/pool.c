@@ -88,8 +88,16 @@ static bool has_room(const struct warden *warden, const struct pool *pool)
     return held <= warden->pool_bytes_max && cells * CELL_DESCRIPTORS <= warden->descriptors_max / 2;
 }
 
+/* Nothing makes its cells any more. */
+static bool is_closed(const struct pool *pool)
+{
+    return pool->kind == POOL_FORKED && pool->zygote.state == ZYGOTE_GIVEN_UP;
+}
+
 static unsigned wanted(const struct pool *pool)
 {
+    if (is_closed(pool))
+        return 0;
     return pool->target > pool->floor ? pool->target : pool->floor;
 }
 
@@ -173,7 +181,7 @@ bool pool_serve(struct warden *warden, struct cell *order)
     struct pool *pool = find(warden, order->plan.pool), *slots = find(warden, order->plan.slots);
     if (warden->rootless && order->plan.mount_count)
         return false; /* opened by path, which takes a program that does not stand in its root yet */
-    if (pool && handover_fits(&order->plan) && may_raise(warden, pool, order->plan.limit)) {
+    if (pool && !is_closed(pool) && handover_fits(&order->plan) && may_raise(warden, pool, order->plan.limit)) {
         if (serve_from(warden, pool, order))
             return true;
         if (pool->kind == POOL_FORKED && pool->zygote.state == ZYGOTE_SERVING) {
@@ -236,6 +244,7 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
     pool->key = order->pool;
     pool->kind = order->kind;
     pool->confined = order->kind == POOL_SLOTS && !order->for_mounts;
+    pool->fork_only = order->fork_only;
     memcpy(pool->name, order->name, sizeof pool->name - 1);
     pool->plan_fd = fds[0];
     if (fd_count == 2)
@@ -427,7 +436,8 @@ void pool_tick(struct warden *warden, uint64_t now_us)
         if (offer_at(warden, pool) <= now_us)
             offer_make(warden, pool->counts.oldest_warm);
         unsigned ready = pool->counts.ready + pool->counts.offered;
-        bool hopeless = pool->failed > 3 * (pool->served + 1) || (!pool->counts.filling && !has_room(warden, pool));
+        bool hopeless = is_closed(pool) || pool->failed > 3 * (pool->served + 1) ||
+                        (!pool->counts.filling && !has_room(warden, pool));
         for (struct pool_waiter *waiter = pool->waiters; waiter < pool->waiters + WAITERS_MAX; waiter++)
             if (waiter->socket >= 0 && (ready >= waiter->count || hopeless))
                 answer_warm(pool, waiter, ready);

@@ -32,7 +32,8 @@ struct pool {
     struct pool *next;
     struct pool_counts counts; /* of cells without an order, when last counted */
     uint64_t key;
-    enum pool_kind kind; /* POOL_FORKED may fall back to POOL_STARTED */
+    enum pool_kind kind; /* POOL_FORKED may fall back to POOL_STARTED, */
+    bool fork_only;      /* unless there is nothing to start */
     bool confined;       /* slots whose program can place no mounts any more */
     char name[32];
     struct plan plan; /* what waits */

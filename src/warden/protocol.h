@@ -35,6 +35,7 @@ struct order {
     uint32_t kind;         /* POOL: enum pool_kind */
     uint32_t count;        /* WARM: how many cells */
     uint32_t for_mounts;   /* POOL: slots whose program has not given up its rights, and can place mounts */
+    uint32_t fork_only;    /* POOL: there is nothing to start instead of what a zygote forks */
     uint64_t memory_bytes; /* POOL: the most that all waiting cells of this warden may hold together */
     char name[32];         /* POOL: for people */
 };

@@ -57,8 +57,14 @@ static void fail_promised(struct warden *warden, struct pool *pool)
 
 static void go_without(struct warden *warden, struct pool *pool)
 {
-    pool->kind = POOL_STARTED;
     pool->zygote.state = ZYGOTE_GIVEN_UP;
+    if (pool->fork_only) { /* slots serve instead */
+        for (struct cell *cell = warden->cells; cell; cell = cell->next)
+            if (cell->pool == pool && cell->phase <= PHASE_SLOT)
+                cell_fail(warden, cell, STEP_ENTER, 0, ECHILD, "no zygote serves");
+        return;
+    }
+    pool->kind = POOL_STARTED;
     for (struct cell *cell = warden->cells; cell; cell = cell->next)
         if (cell->pool == pool && cell->phase == PHASE_SLOT)
             slot_enter(warden, cell);
@@ -92,11 +98,11 @@ static void lose(struct warden *warden, struct pool *pool, const char *text, int
     zygote->failures = served ? 1 : zygote->failures + 1;
     pool->failed++;
     pool->retry_us = clock_us() + zygote->failures * SECOND_US / 10;
-    snprintf(pool->text, sizeof pool->text, "zygote: %s%s%.60s%s%s", text, error ? ": " : "",
-             error ? strerror(error) : "", *said ? ": " : "", said);
     fail_promised(warden, pool);
     if (zygote->failures >= FAILURES_MAX)
         go_without(warden, pool);
+    snprintf(pool->text, sizeof pool->text, "zygote: %s%s%.60s%s%s", text, error ? ": " : "",
+             error ? strerror(error) : "", *said ? ": " : "", said);
 }
 
 static struct cell *find_cell(const struct warden *warden, uint32_t number)
