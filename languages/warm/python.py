@@ -101,10 +101,25 @@ def rehearse():
         sys.orig_argv[:] = kept[1]
 
 
+FILE = "main.py"
+placed = False  # it is there already, empty: to make one takes longer than to fill it
+
+
+def place():
+    global placed
+    os.close(os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    placed = True
+
+
 def write(path, mode, content):
     if "/" in path:
         os.makedirs(os.path.dirname(path), exist_ok=True)
+    global placed
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    if placed and path == FILE:
+        placed = False
+        if mode != 0o644:
+            os.fchmod(fd, mode)
     while content:
         content = content[os.write(fd, content):]
     os.close(fd)
@@ -116,6 +131,7 @@ def receive():
         message = os.read(CHANNEL, MESSAGE_MAX)
     except BlockingIOError:
         rehearse()
+        place()
         prepare_usual()
         os.set_blocking(CHANNEL, True)
         os.write(CHANNEL, b"r")
@@ -168,7 +184,7 @@ def prepare_usual():
 
 def become(entry, arguments):
     """The module that the program runs as, and its path."""
-    usual = usual_main and entry == "main.py"
+    usual = usual_main and entry == FILE
     path = USUAL if usual else os.path.join(os.getcwd(), entry)
     main = sys.modules["__main__"] = usual_main if usual else module_for(path)
     sys.argv[:] = [entry, *arguments]
@@ -294,6 +310,8 @@ LOADED = len(sys.modules)
 prepare_usual()
 entry = source = arguments = main = path = status = interrupted = None  # the names' memory, too
 entry, source, arguments = unpack(receive())
+if placed:
+    os.unlink(FILE)
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)
 try:

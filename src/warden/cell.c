@@ -341,7 +341,9 @@ static void on_program_talk(struct warden *warden, struct cell *cell, uint32_t e
         return;
     }
     if (n < 0 || (n > 0 && n != sizeof report)) {
-        cell_fail(warden, cell, STEP_REPORT, 0, n < 0 ? errno : EBADMSG, NULL);
+        /* Cut short: there was no room for its descriptor. */
+        int error = n >= 0 ? EBADMSG : errno == EMSGSIZE ? EMFILE : errno;
+        cell_fail(warden, cell, STEP_REPORT, 0, error, NULL);
         return;
     }
     if (cell->phase == PHASE_ENDED) {
