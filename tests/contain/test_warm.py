@@ -205,7 +205,7 @@ def test_slots_are_known_to_be_small():
     """Once one has been looked at, room for two of unknown size is room for a pool of them."""
     with Engine("--warm-bytes", str(36 << 20)) as engine:
         for _ in range(3):
-            engine.many(4, "bash", "sleep 0.1")
+            engine.many(4, "bash", "sleep 0.1", warm=False)
         assert engine.settled(), engine.pools()
         assert engine.pools()[("bash", "slots")]["ready"] >= 4
 
@@ -213,20 +213,21 @@ def test_slots_are_known_to_be_small():
 def restrictions_of_who_waits(engine):
     """Of each program of a cell, as the host sees it; what ends meanwhile is left out."""
     found = []
+    zygotes = engine.zygotes()
     for pid, (_, name) in children(engine.warden).items():
         lines = read(f"/proc/{pid}/status").splitlines()
-        if lines and name not in ("cordon-init", "cordon-scout") and "zygote" not in read(f"/proc/{pid}/cmdline"):
+        if lines and name not in ("cordon-init", "cordon-scout") and pid not in zygotes:
             status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
             found.append({name: status[name] for name in ("CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")})
     return found
 
 
-@pytest.mark.parametrize("language", ["bash", "python"])
-def test_who_waits_is_restricted_already(language):
+@pytest.mark.parametrize("language, warm", [("bash", False), ("bash", True), ("python", True)])
+def test_who_waits_is_restricted_already(language, warm):
     """Whoever waits for a request has nothing left to give up but its code."""
     wanted = {"CapPrm": "0" * 16, "CapEff": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2"}
     with Engine(threads=1) as engine:
-        engine.run(language, "")
+        engine.run(language, "", warm=warm)
         assert engine.settled()
 
         def restricted():  # a slot counts as ready while it still gives up its rights
