@@ -91,7 +91,7 @@ def test_in_a_pipeline():
 
 
 def test_a_reader_that_leaves_ends_the_run(mark):
-    arguments = run_arguments("bash", "yes", "--wall", "30s", "--cpu", "30s", args=[mark])
+    arguments = run_arguments("bash", 'exec -a "$1" yes', "--wall", "30s", "--cpu", "30s", args=[mark])
     begin = time.monotonic()
     done = subprocess.run(["bash", "-c", '"$@" | head -1', "-", CORDON, *arguments], capture_output=True, timeout=25, check=False)
     assert done.stdout == b"y\n"
@@ -101,7 +101,7 @@ def test_a_reader_that_leaves_ends_the_run(mark):
 
 def test_a_reader_that_leaves_while_the_program_is_silent(mark):
     """Nothing is lost by waiting for the next write, but then it must end at once."""
-    process = start("bash", "echo first; sleep 1; echo second; sleep 20", "--wall", "30s", args=[mark])
+    process = start("bash", 'echo first; sleep 1; echo second; (exec -a "$1" sleep 20); :', "--wall", "30s", args=[mark])
     assert process.stdout.readline() == b"first\n"
     process.stdout.close()
     process.wait(6)
@@ -184,7 +184,7 @@ def test_nothing_is_recorded(tmp_path):
 
 
 def interrupted(number, *flags, group=False, mark=None):
-    process = start("bash", "echo ready; sleep 30; :", "--wall", "25s", *flags, args=[mark], start_new_session=True)
+    process = start("bash", 'echo ready; (exec -a "$1" sleep 30); :', "--wall", "25s", *flags, args=[mark], start_new_session=True)
     if "--json" in flags:
         wait_for(lambda: len(marked(mark)) >= 2 or process.poll() is not None)
         time.sleep(0.3)
@@ -286,7 +286,7 @@ def test_no_controlling_terminal_in_the_cell():
 
 
 def test_interrupt_key(mark):
-    code, shown, _ = on_terminal(run_arguments("bash", "echo ready; sleep 20", "--wall", "15s", args=[mark]), keys=b"\x03", at=b"ready")
+    code, shown, _ = on_terminal(run_arguments("bash", 'echo ready; (exec -a "$1" sleep 20); :', "--wall", "15s", args=[mark]), keys=b"\x03", at=b"ready")
     assert code == 130, shown
     assert not marked(mark)
 

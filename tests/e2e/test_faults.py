@@ -216,7 +216,7 @@ def test_warden_killed_at_any_moment():
 
 
 def test_warden_killed_with_json(mark):
-    process = start("bash", "sleep 30; :", "--json", args=[mark])
+    process = start("bash", '(exec -a "$1" sleep 30); :', "--json", args=[mark])
     wait_for(lambda: len(marked(mark)) >= 2)
     for pid in wardens(process):
         os.kill(pid, signal.SIGKILL)
@@ -277,7 +277,7 @@ def test_signals_of_the_caller_do_not_reach_the_program():
 
 
 def test_limits_hold_under_strange_signals(mark):
-    found = result("bash", "sleep 30", "--wall", "300ms", args=[mark], preexec_fn=strange_signals, restore_signals=False)
+    found = result("bash", '(exec -a "$1" sleep 30); :', "--wall", "300ms", args=[mark], preexec_fn=strange_signals, restore_signals=False)
     assert found["status"] == "wall_limit" and found.seconds < 3, found
 
 
@@ -353,7 +353,7 @@ def test_many_runs_leave_nothing(mark):
         if turn % 3:
             ok("bash", "sleep 60 & echo x > /tmp/x")
         else:
-            process = start("bash", "sleep 60; :", args=[mark])
+            process = start("bash", '(exec -a "$1" sleep 60); :', args=[mark])
             time.sleep(0.02 * (turn % 4))
             process.terminate()
             process.communicate(timeout=5)
