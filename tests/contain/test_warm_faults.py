@@ -55,8 +55,10 @@ def kill(pids):
 def assert_tidy(engine):
     """Nothing beneath the warden but what waits, and nothing dead."""
     assert wait_for(lambda: not [pid for pid, (state, _) in children(engine.warden).items() if state == "Z"], 5), children(engine.warden)
-    ready = sum(pool["ready"] for pool in engine.pools().values())
-    assert len(engine.cells()) <= 2 * (ready + 4), (children(engine.warden), engine.pools())
+
+    def only_who_waits():  # what ended last may still be on its way out
+        return len(engine.cells()) <= 2 * (sum(pool["ready"] for pool in engine.pools().values()) + 4)
+    assert wait_for(only_who_waits, 5), (children(engine.warden), engine.pools())
 
 
 # Zygotes
