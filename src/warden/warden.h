@@ -106,7 +106,8 @@ struct cell {
     bool notify_paused;
     struct seccomp_notif *observed; /* a call that waits for the scout to read its address; allocated with the cell */
     bool observed_waits;
-    struct wire_denial *denials; /* DENIALS_MAX, from the first on: few cells have any, and every fork copies the pages */
+    struct wire_denial
+        *denials; /* DENIALS_MAX, from the first on: few cells have any, and every fork copies the pages */
     uint32_t denial_count, denials_dropped;
 };
 
