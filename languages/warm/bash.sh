@@ -3,11 +3,9 @@
 rm -f "$BASH_ENV"
 hash -r
 enable -f "$CORDON_LIBRARY" cordon_serve cordon_take
-if cordon_serve; then
-    for CORDON_START in 1 2; do
-        printf -v CORDON_START '%s %d' "${CORDON_START%x}" $((CORDON_START + 1))
-        [[ $CORDON_START == 1* ]] && echo "$CORDON_START" > /dev/null
-    done
+if cordon_serve; then # there is time: what programs use, so that its memory is there
+    printf -v CORDON_START '%s %d' text $((6 * 7))
+    [[ $CORDON_START == text* ]] && echo "$CORDON_START" > /dev/null
 fi
 cordon_take
 enable -d cordon_serve cordon_take

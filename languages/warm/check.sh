@@ -5,7 +5,7 @@ check() {
     exit 1
 }
 [[ -v BASH_ENV || -v CORDON_START || -v CORDON_LIBRARY || -v CORDON_ENTRY ]] && check 'hiding the way here' yes no
-check 'the process id' "$$ $BASHPID $(cut -d ' ' -f 1 /proc/self/stat > /dev/null; echo "$PPID")" "$BASHPID $$ 0"
+check 'the process id' "$$ $PPID" "$BASHPID 0"
 check 'the user id' "$UID $EUID" "$(id -u) $(id -u)"
 check 'the work directory' "$PWD" "$(pwd -P)"
 check 'arguments' "$#" 0
