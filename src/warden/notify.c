@@ -122,7 +122,7 @@ void notify_observed(struct warden *warden, struct cell *cell, const struct scou
 
 static void take_note(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
 {
-    if (call->data.nr == SYS_socket) {
+    if (call->data.nr == SYS_socket || call->data.nr == SYS_socketpair) {
         cell->used_network = true;
         return;
     }

@@ -86,7 +86,7 @@ struct cell {
     bool rushed;        /* forked in a crowd: waits a little before it warms up */
     bool stands_back;   /* in the making, or dying: it has a processor when nobody else wants it */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
-    bool used_network;  /* it made a socket that lives there */
+    bool used_network;  /* it made a socket */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
@@ -126,7 +126,7 @@ struct identity {
     enum { IDENTITY_UNMADE, IDENTITY_BUSY, IDENTITY_FREE } state;
     int user, net;
     char network_before[256]; /* what its counters said when it was new */
-    bool unused;              /* its last cell made no socket that belongs to a network */
+    bool unused;              /* its last cell made no socket */
 };
 
 /* A root that is copied with its mount namespace. */
