@@ -53,8 +53,10 @@ static void test_verify__finds_and_locates(void **state)
          "row 7 (run r7): its hash does not match its content"},
         {"UPDATE ledger SET entry = entry || ' ' WHERE seq = 20", 20, "row 20 (run r20): its hash does not"},
         {"UPDATE ledger SET entry = '{}' WHERE seq = 2", 2, "row 2: its hash does not match"},
-        {"UPDATE ledger SET hash = '00' || substr(hash, 3) WHERE seq = 3", 3, "row 3 (run r3): its hash does not"},
-        {"UPDATE ledger SET prev = '00' || substr(prev, 3) WHERE seq = 5", 5, "row 5 (run r5): its hash does not"},
+        {"UPDATE ledger SET hash = iif(hash LIKE '0%', '1', '0') || substr(hash, 2) WHERE seq = 3", 3,
+         "row 3 (run r3): its hash does not"},
+        {"UPDATE ledger SET prev = iif(prev LIKE '0%', '1', '0') || substr(prev, 2) WHERE seq = 5", 5,
+         "row 5 (run r5): its hash does not"},
         {"DELETE FROM ledger WHERE seq = 11", 11, "row 11 is missing: the next is row 12 (run r12)"},
         {"DELETE FROM ledger WHERE seq = 1", 1, "row 1 is missing: the next is row 2 (run r2)"},
         {"DELETE FROM ledger WHERE seq = 4; UPDATE ledger SET seq = -seq WHERE seq > 4;"
