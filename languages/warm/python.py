@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 
 CHANNEL = 4
 GAPS_BYTES = 1 << 18  # of a size, at most: not every build of Python has pools
-MESSAGE_MAX = 1 << 17
+MESSAGE = bytearray(1 << 17)  # one for all: what a program allocates lies where it lay in the rehearsal
 BUILTINS = __builtins__
 
 
@@ -83,17 +83,18 @@ def rehearse():
     """Goes the way of a program to its end, so that the memory it takes is there and private before anybody waits."""
     kept = sys.argv[:], getattr(sys, "orig_argv", [])[:], sys.path[0]
     main = sys.modules["__main__"]
-    entry, source, arguments = unpack(b"4 7 1 1 1 1 7 3 %d\ncodemain.py1-01main.py644%b" % (len(REHEARSAL), REHEARSAL))
+    entry, source, arguments = unpack(b"%b%d\n%b%b" % (USUAL_LENGTHS, len(REHEARSAL), USUAL_ITEMS, REHEARSAL))
     module, path = become(entry, arguments)
     null, out = os.open("/dev/null", os.O_WRONLY), os.dup(1)
     os.dup2(null, 1)
+    MESSAGE[0] = 0
     run(module, path, source)
-    flush()
+    held = [module]
+    module = None
+    finish(held, path, len(sys.modules), False)
     os.dup2(out, 1)
     os.close(null)
     os.close(out)
-    release(module, path, len(sys.modules))
-    module.__dict__.clear()
     os.unlink(path)
     sys.modules["__main__"] = main
     sys.argv[:], sys.path[0] = kept[0], kept[2]
@@ -102,24 +103,30 @@ def rehearse():
 
 
 FILE = "main.py"
-placed = False  # it is there already, empty: to make one takes longer than to fill it
+placed = None  # it is open already, empty: to make one takes longer than to fill it
 
 
 def place():
     global placed
-    os.close(os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-    placed = True
+    placed = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def unplace():
+    if placed is not None:
+        os.close(placed)
+        os.unlink(FILE)
 
 
 def write(path, mode, content):
-    if "/" in path:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
     global placed
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    if placed and path == FILE:
-        placed = False
+    if placed is not None and path == FILE:
+        fd, placed = placed, None
         if mode != 0o644:
             os.fchmod(fd, mode)
+    else:
+        if "/" in path:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     while content:
         content = content[os.write(fd, content):]
     os.close(fd)
@@ -128,26 +135,37 @@ def write(path, mode, content):
 def receive():
     os.set_blocking(CHANNEL, False)
     try:
-        message = os.read(CHANNEL, MESSAGE_MAX)
+        length = os.readv(CHANNEL, [MESSAGE])
     except BlockingIOError:
         rehearse()
         place()
         prepare_usual()
+        bytes(MESSAGE[:len(REHEARSAL)])
+        compile(REHEARSAL, USUAL, "exec", dont_inherit=True)  # where it lies from now on
         os.set_blocking(CHANNEL, True)
         os.write(CHANNEL, b"r")
-        message = os.read(CHANNEL, MESSAGE_MAX)
+        length = os.readv(CHANNEL, [MESSAGE])
     os.close(CHANNEL)
-    if not message:
+    if not length:
         os._exit(0)
-    return message
+    return bytes(MESSAGE[:length])
+
+
+# Of a program without arguments or variables, but for the length of its source and that itself.
+USUAL_LENGTHS = b"4 7 1 1 1 7 3 "
+USUAL_ITEMS = b"codemain.py001main.py644"
 
 
 def unpack(message):
     """The program: entry, its source if it came along, arguments. Files are written and variables set."""
-    at = message.index(b"\n") + 1
-    items = []
-    for length in map(int, message[:at].split()):
-        items.append(message[at:at + length])
+    lengths, _, rest = message.partition(b"\n")
+    if rest.startswith(USUAL_ITEMS) and lengths.startswith(USUAL_LENGTHS):
+        source = rest[len(USUAL_ITEMS):]
+        write(FILE, 0o644, source)
+        return FILE, source, []
+    at, items = 0, []
+    for length in map(int, lengths.split()):
+        items.append(rest[at:at + length])
         at += length
     items.reverse()
     items.pop()  # the kind: both run alike
@@ -258,7 +276,7 @@ def release(module, path, loaded):
     for value in list(module.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
         if isinstance(value, IOBase):
             flush_one(value)
-    folder, kept = os.path.dirname(path), []
+    folder, kept = path.rpartition("/")[0], []
     # Those that the program loaded came last; to list the others would make a copy of each one's page. A module may load
     # more when it is asked for an attribute, without end.
     for name, other in list(islice(reversed(sys.modules.items()), len(sys.modules) - loaded))[::-1]:
@@ -271,26 +289,27 @@ def release(module, path, loaded):
     gc.collect()
 
 
-def finish(path, status, interrupted, loaded):
-    """The end of an interpreter, but for what only frees memory."""
-    global main, usual_main
-    if "threading" in sys.modules:
+def finish(held, path, loaded, last):
+    """The end of an interpreter, but for what only frees memory; whether all that was printed could be written. `held`
+    has the program's module; `last`: nothing comes after it."""
+    if last and "threading" in sys.modules:
         try:
             sys.modules["threading"]._shutdown()
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
-    atexit._run_exitfuncs()
+    if atexit._ncallbacks() and last:
+        atexit._run_exitfuncs()
     done = flush()
-    sys.last_type = sys.last_value = sys.last_traceback = None
-    last = [main]
-    main = usual_main = None
-    release(last.pop(), path, loaded)
-    done = flush() and done
-    if interrupted:
-        import _signal
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-        os.kill(os.getpid(), _signal.SIGINT)
-    os._exit(status if done else 120)
+    if "last_value" in sys.__dict__:
+        sys.last_type = sys.last_value = sys.last_traceback = None
+    release(held.pop(), path, loaded)
+    return flush() and done
+
+
+def die_of_interrupt():
+    import _signal
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    os.kill(os.getpid(), _signal.SIGINT)
 
 
 zygote = sys.argv[2:3] == ["zygote"]
@@ -308,13 +327,17 @@ if zygote:
     fork_on_demand()
 LOADED = len(sys.modules)
 prepare_usual()
-entry = source = arguments = main = path = status = interrupted = None  # the names' memory, too
+entry = source = arguments = main = path = status = interrupted = held = None  # the names' memory, too
 entry, source, arguments = unpack(receive())
-if placed:
-    os.unlink(FILE)
+unplace()
 main, path = become(entry, arguments)
 status, interrupted = run(main, path, source)
 try:
-    finish(path, status, interrupted, LOADED)
+    held = [main]
+    main = usual_main = None
+    if not finish(held, path, LOADED, True):
+        status = 120
+    if interrupted:
+        die_of_interrupt()
 finally:
     os._exit(status)

@@ -11,6 +11,7 @@
 #include "api/execution.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "service/log.h"
 #include "service/metrics.h"
 
@@ -45,14 +46,10 @@ static const struct route routes[] = {
 
 void api_random_id(char *text, size_t digits)
 {
-    unsigned char bytes[ID_BYTES / 2];
+    uint8_t bytes[ID_BYTES / 2];
     while (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2))
         ;
-    for (size_t i = 0; i < digits / 2; i++) {
-        text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-        text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-    }
-    text[digits] = '\0';
+    hex_text(bytes, digits / 2, text);
 }
 
 void api_time_text(char text[32])

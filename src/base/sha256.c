@@ -3,7 +3,8 @@
 #include "base/sha256.h"
 
 #include <stdbool.h>
-#include <stdio.h>
+
+#include "base/hex.h"
 
 #define BLOCK ((size_t)64)
 
@@ -121,6 +122,5 @@ void sha256_of(const void *bytes, size_t length, uint8_t digest[SHA256_BYTES])
 
 void sha256_text(const uint8_t digest[SHA256_BYTES], char hex[2 * SHA256_BYTES + 1])
 {
-    for (int i = 0; i < SHA256_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    hex_text(digest, SHA256_BYTES, hex);
 }

@@ -108,7 +108,7 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     if (!engine)
         return error_nomem(err);
     engine->references = 1;
-    engine->socket = engine->warden_pidfd = -1;
+    engine->socket = engine->warden_pidfd = engine->bell = -1;
     engine->warm_bytes = options->warm_bytes;
     pthread_mutex_init(&engine->versions_lock, NULL);
     pthread_mutex_init(&engine->pools_lock, NULL);
@@ -168,6 +168,8 @@ static void stop_warden(struct cordon_engine *engine)
     cleanup_close(&engine->socket);
     engine->socket = -1;
     offers_free(engine);
+    cleanup_close(&engine->bell);
+    engine->bell = -1;
     if (engine->warden <= 0)
         return;
     struct pollfd gone = {.fd = engine->warden_pidfd, .events = POLLIN};

@@ -23,6 +23,7 @@ struct cordon_engine {
     pthread_mutex_t pools_lock;
     struct known_pool *pools; /* that the warden knows */
     struct offer *offers;     /* cells to be had without asking; under the same lock */
+    int bell;                 /* eventfd: the warden looks at the sockets of those that were taken */
     char *zygote_path;        /* NULL: none is forked */
 };
 

@@ -26,6 +26,8 @@
 
 static int watch(struct exchange *exchange, int fd, uint32_t events)
 {
+    if (exchange->epoll < 0)
+        return 0;
     struct epoll_event event = {.events = events, .data.fd = fd};
     return epoll_ctl(exchange->epoll, EPOLL_CTL_ADD, fd, &event);
 }
@@ -34,7 +36,8 @@ static void unwatch_close(struct exchange *exchange, int *fd)
 {
     if (*fd < 0)
         return;
-    epoll_ctl(exchange->epoll, EPOLL_CTL_DEL, *fd, NULL);
+    if (exchange->epoll >= 0)
+        epoll_ctl(exchange->epoll, EPOLL_CTL_DEL, *fd, NULL);
     close(*fd);
     *fd = -1;
 }
@@ -155,11 +158,14 @@ static bool watch_output(struct exchange *exchange)
     return good;
 }
 
-void exchange_watch_output(struct exchange *exchange)
+void exchange_watch_output(struct exchange *exchange, int epoll)
 {
-    bool late = exchange->lazy && exchange->started;
+    bool late = exchange->lazy && exchange->started, first = exchange->epoll < 0;
     exchange->lazy = false;
-    if (late && exchange->state == EXCHANGE_RUNNING && !watch_output(exchange))
+    exchange->epoll = epoll;
+    if (exchange->state != EXCHANGE_RUNNING)
+        return;
+    if ((first && watch(exchange, exchange->talk, EPOLLIN) < 0) || (late && !watch_output(exchange)))
         exchange->state = EXCHANGE_GONE;
 }
 
@@ -194,8 +200,16 @@ static bool take_streams(struct exchange *exchange, const int *fds, size_t count
     return good;
 }
 
-/* Straight to a program that waits, if one was offered for such a run. The warden is told first, so that it knows by
- * the time the program does anything. */
+/* The warden does not wait on the socket of a cell that was offered. */
+static void ring(const struct exchange *exchange)
+{
+    const uint64_t one = 1;
+    if (exchange->offered)
+        (void)!write(exchange->engine->bell, &one, sizeof one);
+}
+
+/* Straight to a program that waits, if one was offered for such a run. The word for the warden is there first, for it
+ * looks when the program does anything; but it is woken last, so that nobody waits for it. */
 static bool take_offer(struct exchange *exchange, const struct exchange_input *input)
 {
     const struct plan_source *plan = input->plan;
@@ -217,6 +231,7 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
     exchange->talk = offer->fds[OFFER_RUN];
     offer->fds[OFFER_RUN] = -1;
     exchange->offered = true;
+    ring(exchange);
     good = good && watch(exchange, exchange->talk, EPOLLIN) == 0;
     size_t streams = offer->fd_count - OFFER_STREAMS;
     offer->fd_count = OFFER_STREAMS; /* the exchange has the others now */
@@ -249,16 +264,20 @@ static void open_exchange(struct exchange *exchange, struct cordon_engine *engin
     }
 }
 
-int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
-                   const struct exchange_input *input, cordon_error *err)
+bool exchange_take(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                   const struct exchange_input *input)
 {
     open_exchange(exchange, engine, epoll, input);
     if (take_offer(exchange, input))
-        return 0;
-    if (exchange->offered) {
-        exchange_close(exchange);
-        open_exchange(exchange, engine, epoll, input);
-    }
+        return true;
+    exchange_close(exchange);
+    return false;
+}
+
+int exchange_order(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                   const struct exchange_input *input, cordon_error *err)
+{
+    open_exchange(exchange, engine, epoll, input);
     auto_close int plan_fd = -1;
     int code = plan_write(input->plan, &plan_fd, err);
     if (code == 0)
@@ -356,7 +375,9 @@ static void take_event(struct exchange *exchange)
     } event;
     int fds[STARTED_MAX];
     size_t fd_count = 0;
-    ssize_t n = fd_receive(exchange->talk, &event, sizeof event, fds, STARTED_MAX, &fd_count);
+    ssize_t n = fd_receive_now(exchange->talk, &event, sizeof event, fds, STARTED_MAX, &fd_count);
+    if (n < 0 && errno == EAGAIN)
+        return;
     bool ended = n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED;
     for (int i = 0; i < 2 && ended && !event.ended.taken; i++)
         take_output(exchange, i, DRAIN_MAX);
@@ -382,8 +403,8 @@ static void take_event(struct exchange *exchange)
 enum exchange_state exchange_dispatch(struct exchange *exchange)
 {
     struct epoll_event events[8];
-    int count = epoll_wait(exchange->epoll, events, 8, 0);
-    bool talked = false;
+    bool talked = exchange->epoll < 0;
+    int count = talked ? 0 : epoll_wait(exchange->epoll, events, 8, 0);
     for (int i = 0; i < count; i++) {
         int fd = events[i].data.fd;
         if (fd == exchange->talk)
@@ -406,12 +427,15 @@ void exchange_command(struct exchange *exchange, uint32_t command)
 {
     if (exchange->talk >= 0)
         send(exchange->talk, &command, sizeof command, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ring(exchange);
 }
 
 void exchange_close(struct exchange *exchange)
 {
     end_stdin(exchange);
     unwatch_close(exchange, &exchange->talk);
+    if (exchange->state == EXCHANGE_RUNNING)
+        ring(exchange);
     for (int i = 0; i < 2; i++) {
         unwatch_close(exchange, &exchange->streams[i].fd);
         capture_free(&exchange->streams[i].capture);
@@ -430,7 +454,7 @@ int exchange_run(struct exchange *exchange, struct cordon_engine *engine, const 
     auto_close int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0)
         return error_sys(err, errno, "epoll", "cannot wait for the cell");
-    int code = exchange_start(exchange, engine, epoll, input, err);
+    int code = exchange_order(exchange, engine, epoll, input, err);
     if (code < 0)
         return code;
     while (exchange_dispatch(exchange) == EXCHANGE_RUNNING) {

@@ -36,7 +36,7 @@ struct exchange_input {
 struct exchange {
     enum exchange_state state;
     struct cordon_engine *engine; /* borrowed */
-    int epoll;                    /* borrowed from the run */
+    int epoll;                    /* borrowed from the run; -1: nothing is waited for but `talk` */
     int talk;
     struct exchange_stream {
         struct exchange *exchange;
@@ -65,13 +65,17 @@ struct exchange {
     uint64_t sent_us;
 };
 
-/* On failure nothing is left open. */
-int exchange_start(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+/* Only who has nothing to pass to the program can do without an epoll. */
+/* Begins with a cell that was offered; false when there is none for such a run. */
+bool exchange_take(struct exchange *exchange, struct cordon_engine *engine, int epoll,
+                   const struct exchange_input *input);
+/* Begins with an order to the warden. On failure nothing is left open. */
+int exchange_order(struct exchange *exchange, struct cordon_engine *engine, int epoll,
                    const struct exchange_input *input, cordon_error *err);
 /* Handles whatever is ready; the new state. */
 enum exchange_state exchange_dispatch(struct exchange *exchange);
 /* For a lazy one: from here on output is taken as it comes. A program that is soon done need not wake anybody. */
-void exchange_watch_output(struct exchange *exchange);
+void exchange_watch_output(struct exchange *exchange, int epoll);
 void exchange_command(struct exchange *exchange, uint32_t command);
 /* The failure as an error for the caller. `files` names what the plan wrote, for errors about one of them. */
 int exchange_error(const struct exchange *exchange, const struct plan_source *plan, cordon_error *err);

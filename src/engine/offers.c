@@ -43,25 +43,31 @@ static bool has_ended(const struct offer *offer)
     return recv(offer->fds[OFFER_RUN], &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
 }
 
+static bool fits(const struct offer *offer, uint64_t pool, const struct limits *limits)
+{
+    return offer->pool == pool && !memcmp(offer->limit, limits->value, sizeof offer->limit);
+}
+
 struct offer *offer_take(struct cordon_engine *engine, uint64_t pool, const struct limits *limits)
 {
     struct offer *offer, *found = NULL;
     pthread_mutex_lock(&engine->pools_lock);
-    while ((offer = receive(engine))) {
+    for (struct offer **link = &engine->offers; (offer = *link) && !found;)
+        if (fits(offer, pool, limits) || has_ended(offer)) {
+            *link = offer->next;
+            if (fits(offer, pool, limits))
+                found = offer;
+            else
+                offer_free(offer);
+        } else
+            link = &offer->next;
+    while (!found && (offer = receive(engine))) {
+        if (fits(offer, pool, limits)) {
+            found = offer;
+            break;
+        }
         offer->next = engine->offers;
         engine->offers = offer;
-    }
-    for (struct offer **link = &engine->offers; (offer = *link) && !found;) {
-        bool ended = has_ended(offer);
-        if (!ended && (offer->pool != pool || memcmp(offer->limit, limits->value, sizeof offer->limit) != 0)) {
-            link = &offer->next;
-            continue;
-        }
-        *link = offer->next;
-        if (ended)
-            offer_free(offer);
-        else
-            found = offer;
     }
     pthread_mutex_unlock(&engine->pools_lock);
     return found;

@@ -109,12 +109,13 @@ void prepared_free(struct prepared *prepared)
     prepared->sources = NULL;
 }
 
-static int check_interpreter(const struct manifest *manifest, const struct command *command, cordon_error *err)
+int prepare_check(const struct prepared *prepared, const struct prepared_step *step, cordon_error *err)
 {
-    if (environment_find(command->candidates))
+    const struct manifest *manifest = prepared->manifest;
+    if (environment_find(step->command.candidates))
         return 0;
     error_set(err, CORDON_ENOTFOUND, "language", "%s cannot run here: %s is not installed", manifest->name,
-              command->argv[0]);
+              step->command.argv[0]);
     if (!manifest->packages_count)
         return error_hint(err, "Debian has no package of it; install it beneath /usr/local or /opt");
     return error_hint(err, "apt install %s", manifest->packages[0]);
@@ -181,8 +182,6 @@ int prepare_step(const struct prepared *prepared, bool compile, const struct col
                                   .env_count = compile ? 0 : request->env_count,
                                   .limits = limits};
     int code = command_build(of, &input, &step->command, err);
-    if (code == 0)
-        code = check_interpreter(manifest, &step->command, err);
     if (code == 0 && (gather_files(prepared, made, step) < 0 || list_etc(manifest, step) < 0))
         code = error_nomem(err);
     if (code < 0) {

@@ -34,6 +34,8 @@ struct prepared_step {
 
 int prepare_step(const struct prepared *prepared, bool compile, const struct collected *made,
                  struct prepared_step *step, cordon_error *err);
+/* That what it runs is installed. */
+int prepare_check(const struct prepared *prepared, const struct prepared_step *step, cordon_error *err);
 void prepared_step_free(struct prepared_step *step);
 
 #endif

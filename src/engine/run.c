@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/hex.h"
 #include "engine/compile_step.h"
 #include "engine/exchange.h"
 #include "engine/result.h"
@@ -42,8 +43,8 @@ struct cordon_run {
     bool quiet;      /* output is not taken before the end, or run_watch_output() */
     bool no_offer;   /* one was void */
     bool has_key;    /* the compile step may be looked up and kept */
-    int epoll;
-    int cancel; /* eventfd, so that any thread or signal handler may ask */
+    int epoll;       /* -1: nobody has needed it yet */
+    int cancel;      /* eventfd, so that any thread or signal handler may ask */
     bool cancelled;
     struct cordon_result *result;
     cordon_error failure;
@@ -116,7 +117,11 @@ static int start_stage(cordon_run *run, cordon_error *err)
             input.stdin_length = request->stdin_bytes.length;
         }
     }
-    code = exchange_start(&run->exchange, run->engine, run->epoll, &input, err);
+    if (!exchange_take(&run->exchange, run->engine, run->epoll, &input)) {
+        code = prepare_check(&run->prepared, &run->step, err);
+        if (code == 0)
+            code = exchange_order(&run->exchange, run->engine, run->epoll, &input, err);
+    }
     if (code < 0)
         prepared_step_free(&run->step);
     else if (run->cancelled)
@@ -354,11 +359,10 @@ static int describe(cordon_run *run)
 {
     struct cordon_result *result = run->result;
     const cordon_request *request = run->prepared.request;
-    unsigned char random[16] = {0};
+    uint8_t random[16] = {0};
     if (!run->options.id && getrandom(random, sizeof random, 0) != sizeof random)
         return -1;
-    for (unsigned i = 0; !run->options.id && i < sizeof random; i++)
-        snprintf(result->id + 2 * i, 3, "%02x", random[i]);
+    hex_text(random, sizeof random, result->id);
     if (run->options.id)
         snprintf(result->id, sizeof result->id, "%s", run->options.id);
     result->queue_us = run->options.queue_us;
@@ -380,8 +384,10 @@ static int describe(cordon_run *run)
     return result->language ? 0 : -1;
 }
 
-static int set_up(cordon_run *run, cordon_error *err)
+static int open_epoll(cordon_run *run, cordon_error *err)
 {
+    if (run->epoll >= 0)
+        return 0;
     run->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!run->is_private)
         run->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -389,6 +395,20 @@ static int set_up(cordon_run *run, cordon_error *err)
     if (run->epoll < 0 ||
         (!run->is_private && (run->cancel < 0 || epoll_ctl(run->epoll, EPOLL_CTL_ADD, run->cancel, &event) < 0)))
         return error_sys(err, errno, "run", "cannot set up the run");
+    return 0;
+}
+
+/* Its end is all that is waited for, at first. */
+static bool waits_for_one(const cordon_run *run)
+{
+    return run->is_private && run->quiet && run->options.stdin_fd < 0 && !run->prepared.request->has_stdin;
+}
+
+static int set_up(cordon_run *run, cordon_error *err)
+{
+    int code = waits_for_one(run) ? 0 : open_epoll(run, err);
+    if (code < 0)
+        return code;
     run->result = calloc(1, sizeof *run->result);
     if (!run->result || describe(run) < 0)
         return error_nomem(err);
@@ -477,7 +497,7 @@ void run_watch_output(cordon_run *run)
 {
     run->quiet = false;
     if (run->stage != STAGE_DONE)
-        exchange_watch_output(&run->exchange);
+        exchange_watch_output(&run->exchange, run->epoll);
 }
 
 int cordon_run_fd(const cordon_run *run)
@@ -540,9 +560,15 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
 {
     int code;
     while ((code = cordon_run_dispatch(run, err)) == 0) {
-        struct pollfd ready = {.fd = run->epoll, .events = POLLIN};
-        if (poll(&ready, 1, run->quiet ? RUN_QUIET_MS : -1) == 0)
-            run_watch_output(run);
+        struct pollfd ready = {.fd = run->epoll >= 0 ? run->epoll : run->exchange.talk, .events = POLLIN};
+        if (poll(&ready, 1, run->quiet ? RUN_QUIET_MS : -1) != 0)
+            continue;
+        code = open_epoll(run, err);
+        if (code < 0) {
+            end_stage(run);
+            return fail(run, code, err);
+        }
+        run_watch_output(run);
     }
     if (code < 0)
         return code;

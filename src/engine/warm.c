@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,8 +172,8 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
 }
 
 /* The key of the pool, which is made known if it is not. */
-static int pool_key(struct cordon_engine *engine, const struct known_pool *wanted, const struct prepared_step *step,
-                    uint64_t *key, cordon_error *err)
+static int pool_key(struct cordon_engine *engine, const struct known_pool *wanted, const struct prepared *prepared,
+                    const struct prepared_step *step, uint64_t *key, cordon_error *err)
 {
     int code = 0;
     pthread_mutex_lock(&engine->pools_lock);
@@ -189,7 +190,9 @@ static int pool_key(struct cordon_engine *engine, const struct known_pool *wante
         *pool = *wanted;
         *key = pool->key = engine->pools ? engine->pools->key + 1 : 1;
         pool->next = engine->pools;
-        code = define_pool(engine, pool, step, err);
+        code = prepare_check(prepared, step, err);
+        if (code == 0)
+            code = define_pool(engine, pool, step, err);
         if (code == 0)
             engine->pools = pool;
         else
@@ -260,7 +263,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
         return 0;
     struct known_pool wanted = {
         .manifest = manifest, .for_mounts = step->plan.mount_count > 0, .optional = step->plan.optional};
-    int code = pool_key(engine, &wanted, step, &step->plan.slots, err);
+    int code = pool_key(engine, &wanted, prepared, step, &step->plan.slots, err);
     if (code < 0 || compile || manifest->compile || !manifest->warm ||
         needs_own_start(manifest->warm, prepared->request) || !(manifest->warm->argv_count || engine->zygote_path))
         return code;
@@ -276,7 +279,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     wanted.memory = command_tells_memory(manifest) ? limit[LIMIT_MEMORY_BYTES] : 0;
     wanted.cpus = command_tells_cpus(manifest) ? limit[LIMIT_CPUS] : 0;
     wanted.value = step->plan.value_pipe;
-    code = pool_key(engine, &wanted, step, &step->plan.pool, err);
+    code = pool_key(engine, &wanted, prepared, step, &step->plan.pool, err);
     if (code == 0 && list_handover(prepared, step) < 0)
         code = error_nomem(err);
     step->plan.handover = step->handover;
@@ -289,10 +292,20 @@ int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, b
     return engine->warm ? choose(engine, prepared, compile, NULL, step, err) : 0;
 }
 
+/* Without one nothing is offered. */
+static void hang_bell(struct cordon_engine *engine)
+{
+    struct order order = {.size = sizeof order, .type = ORDER_BELL};
+    engine->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (engine->bell >= 0)
+        fd_send(engine->socket, &order, sizeof order, &engine->bell, 1);
+}
+
 int warm_enable(struct cordon_engine *engine)
 {
     pthread_mutex_lock(&engine->pools_lock);
     if (!engine->warm) {
+        hang_bell(engine);
         auto_free char *own = places_own_directory();
         engine->zygote_path = own ? places_zygote(own) : NULL;
         engine->warm = true;

@@ -16,18 +16,6 @@
 
 #define TEMPORARY PLACE_HEAD ".new"
 
-static const char digits[] = "0123456789abcdef";
-
-/* sha256_text() goes through printf, which a hundred thousand rows would feel. */
-static void to_hex(const uint8_t digest[SHA256_BYTES], char hex[RECORD_HEX])
-{
-    for (int i = 0; i < SHA256_BYTES; i++) {
-        hex[2 * i] = digits[digest[i] >> 4];
-        hex[2 * i + 1] = digits[digest[i] & 15];
-    }
-    hex[RECORD_HEX - 1] = '\0';
-}
-
 void head_chain(const char *prev, const char *entry, size_t length, char hash[RECORD_HEX])
 {
     struct sha256 sum;
@@ -36,7 +24,7 @@ void head_chain(const char *prev, const char *entry, size_t length, char hash[RE
     sha256_add(&sum, prev, strlen(prev));
     sha256_add(&sum, entry, length);
     sha256_end(&sum, digest);
-    to_hex(digest, hash);
+    sha256_text(digest, hash);
 }
 
 int head_read(int dir, struct head *head, cordon_error *err)

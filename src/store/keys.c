@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "store/key_rows.h"
 
 #define PREFIX        "cordon_"
@@ -51,8 +52,7 @@ static int make_text(struct api_key *key, char text[KEY_TEXT_MAX], cordon_error 
     char encoded[SECRET_LENGTH + 1];
     if (getrandom(id, sizeof id, 0) != sizeof id || getrandom(secret, sizeof secret, 0) != sizeof secret)
         return error_set(err, CORDON_ESYSTEM, "keys", "the kernel gives no random numbers");
-    for (size_t i = 0; i < sizeof id; i++)
-        snprintf(key->id + 2 * i, 3, "%02x", id[i]);
+    hex_text(id, sizeof id, key->id);
     encode_secret(secret, encoded);
     snprintf(text, KEY_TEXT_MAX, PREFIX "%s_%s", key->id, encoded);
     explicit_bzero(secret, sizeof secret);

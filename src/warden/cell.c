@@ -97,10 +97,8 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
         zygote_proved(warden, cell->pool, verdict.status == CORDON_STATUS_OK);
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
-    loop_forget(warden, &cell->run);
-    /* While the cell's mounts still hold the file system: its destruction must not be the warden's work. */
-    cleanup_close(&cell->work_fd);
-    cell->work_fd = -1;
+    if (cell->put_down || !cell->by_bell) /* else there is time for that after the answer */
+        cell_part(warden, cell);
 }
 
 /* The verdict stands from here; what follows is clearing away. `stands_still`: the program waits in a call. */

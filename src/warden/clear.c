@@ -37,6 +37,14 @@ void cell_put_down(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->oom);
 }
 
+/* While the cell's mounts still hold the file system: its destruction must not be the warden's work. */
+void cell_part(struct warden *warden, struct cell *cell)
+{
+    loop_forget(warden, &cell->run);
+    cleanup_close(&cell->work_fd);
+    cell->work_fd = -1;
+}
+
 /* Each socket of the program was told, as long as its filter had a listener. */
 static bool never_used_network(const struct cell *cell)
 {
@@ -98,8 +106,10 @@ static void reap_unwatched(const struct watch *watch, pid_t pid, bool *reaped)
 void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     bool first = !cell->put_down;
-    if (first)
+    if (first) {
+        cell_part(warden, cell);
         cell_put_down(warden, cell);
+    }
     reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
     reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);
     if (now_us >= slot_patience_ends(cell))

@@ -28,7 +28,7 @@ static void become_root_of_own_namespace(const char *self, bool late_group)
 
 int main(int argc, char **argv)
 {
-    static struct warden warden = {.engine.fd = -1, .scout.watch.fd = -1};
+    static struct warden warden = WARDEN_EMPTY;
     struct stat st;
     if (fstat(WARDEN_SOCKET, &st) < 0 || !S_ISSOCK(st.st_mode)) {
         static const char text[] = "cordon-warden: started by libcordon, not by hand (see cordon(1))\n";

@@ -215,7 +215,7 @@ void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)
             return;
         }
         answer(warden, cell, &call);
-        if (cell->listener.fd < 0 || !loop_has_input(cell->listener.fd))
+        if (cell->phase == PHASE_ENDED || cell->listener.fd < 0 || !loop_has_input(cell->listener.fd))
             return;
     }
 }

@@ -15,16 +15,19 @@ int offer_make(struct warden *warden, struct cell *cell)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
-    auto_close int ours = pair[0], theirs = pair[1];
+    cell->run.fd = pair[0];
+    cell->by_bell = true;
+    auto_close int theirs = pair[1];
     struct event_offer event = {.type = EVENT_OFFER, .pool = cell->pool->key};
     memcpy(event.limit, cell->limit, sizeof event.limit);
     int fds[OFFER_MAX] = {[OFFER_RUN] = theirs, [OFFER_PROGRAM] = cell->talk.fd};
     size_t count = OFFER_STREAMS + (cell->near[STARTED_VALUE] >= 0 ? STARTED_MAX : STARTED_VALUE);
     memcpy(fds + OFFER_STREAMS, cell->near, sizeof cell->near);
     /* A library that takes no offers lets them pile up: then there are enough of them. */
-    if (loop_watch(warden, &cell->run, take_fd(&ours), cell, cell->run.ready) < 0 ||
-        fd_send_now(warden->engine.fd, &event, sizeof event, fds, count) < 0) {
-        loop_forget(warden, &cell->run);
+    if (fd_send_now(warden->engine.fd, &event, sizeof event, fds, count) < 0) {
+        cleanup_close(&cell->run.fd);
+        cell->run.fd = -1;
+        cell->by_bell = false;
         return -1;
     }
     cell->offered = true;
@@ -49,6 +52,25 @@ void offer_taken(struct warden *warden, struct cell *cell, const struct run_comm
 
 void offer_settle(struct warden *warden, struct cell *cell)
 {
-    if (cell->offered && cell->phase == PHASE_WAITING && loop_has_input(cell->run.fd))
+    if (cell->offered && cell->phase == PHASE_WAITING)
         cell_listen(warden, cell);
+}
+
+static void on_bell(struct warden *warden, struct cell *none, uint32_t events)
+{
+    (void)none;
+    (void)events;
+    uint64_t count;
+    (void)!read(warden->bell.fd, &count, sizeof count);
+    for (struct cell *cell = warden->cells; cell; cell = cell->next)
+        if (cell->by_bell && cell->run.fd >= 0 && cell->phase != PHASE_ENDED)
+            cell_listen(warden, cell);
+}
+
+void offer_hang_bell(struct warden *warden, int bell)
+{
+    if (loop_watch(warden, &warden->bell, bell, NULL, on_bell) == 0)
+        return;
+    close(bell);
+    warden->bell.fd = -1;
 }

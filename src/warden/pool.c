@@ -406,7 +406,7 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
     for (const struct pool *other = warden->pools; other; other = other->next)
         offered += other->counts.offered;
     if (pool->kind == POOL_SLOTS || !pool->counts.oldest_warm || pool->counts.offered || offered >= OFFERS_MAX ||
-        warden->leaving || !(pool->served || pool->floor))
+        warden->leaving || warden->bell.fd < 0 || !(pool->served || pool->floor))
         return UINT64_MAX;
     return quiet_at(warden);
 }

@@ -15,10 +15,11 @@
 #define WARDEN_LATE_GROUP "--late-group"
 
 enum order_type {
-    ORDER_RUN,  /* plan, run's socket, mount sources: run it */
-    ORDER_POOL, /* plan of what waits in it, plan of its zygote if it has one: waiting cells for such runs */
-    ORDER_WARM, /* socket: make `count` cells of a pool ready; one struct event_warm when they are, or cannot be */
-    ORDER_POOLS /* socket: one struct event_pool for each pool, then end of file */
+    ORDER_RUN,   /* plan, run's socket, mount sources: run it */
+    ORDER_POOL,  /* plan of what waits in it, plan of its zygote if it has one: waiting cells for such runs */
+    ORDER_WARM,  /* socket: make `count` cells of a pool ready; one struct event_warm when they are, or cannot be */
+    ORDER_POOLS, /* socket: one struct event_pool for each pool, then end of file */
+    ORDER_BELL   /* eventfd that rings when something was said on the socket of an offered cell, or it was closed */
 };
 
 enum pool_kind {
@@ -71,7 +72,8 @@ struct event_started {
 };
 
 /* On the engine's socket, unasked: a waiting cell that the library may give code to by itself. Descriptors: the run's
- * socket, on which it is taken first; the program's, for the code; then those of a start. */
+ * socket, on which it is taken first; the program's, for the code; then those of a start. The warden hears what is said
+ * on that socket when the bell rings. */
 enum offer_fd { OFFER_RUN, OFFER_PROGRAM, OFFER_STREAMS, OFFER_MAX = OFFER_STREAMS + STARTED_MAX };
 
 struct event_offer {

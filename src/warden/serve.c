@@ -25,6 +25,8 @@ static void take_order(struct warden *warden, const struct order *order, int *fd
         pool_warm(warden, order, fds[0]);
     else if (order->type == ORDER_POOLS && fd_count == 1)
         pool_list(warden, fds[0]);
+    else if (order->type == ORDER_BELL && fd_count == 1 && warden->bell.fd < 0)
+        offer_hang_bell(warden, fds[0]);
     else
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);
@@ -124,7 +126,7 @@ int warden_serve(struct warden *warden)
 
 int warden_entry(int socket)
 {
-    static struct warden warden = {.engine.fd = -1, .scout.watch.fd = -1};
+    static struct warden warden = WARDEN_EMPTY;
     int null = open("/dev/null", O_RDWR);
     if (null < 0 || dup2(socket, WARDEN_SOCKET) < 0)
         return 1;

@@ -83,6 +83,7 @@ struct cell {
     bool init_reaped, program_reaped;
     bool program_ready; /* restrictions are in force; exec is next */
     bool offered;       /* the library may take it by itself */
+    bool by_bell;       /* it was offered: its socket is looked at when the bell rings */
     bool rushed;        /* forked in a crowd: waits a little before it warms up */
     bool stands_back;   /* in the making, or dying: it has a processor when nobody else wants it */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
@@ -148,6 +149,7 @@ struct warden {
     uint64_t strangers_us, strangers_until_us; /* when to look for them next; until when they are expected */
     int epoll;
     struct watch engine;
+    struct watch bell; /* rung by the library */
     struct cell *cells;
     struct cgroup_root cgroups;
     bool rootless; /* one id only: the caller's own */
@@ -164,6 +166,10 @@ struct warden {
     /* Set when the warden itself cannot work: every order is answered with it. */
     struct event_failed broken;
 };
+
+/* clang-format off */
+#define WARDEN_EMPTY {.engine.fd = -1, .bell.fd = -1, .scout.watch.fd = -1}
+/* clang-format on */
 
 /* serve.c */
 int warden_serve(struct warden *warden);
@@ -231,6 +237,8 @@ int offer_make(struct warden *warden, struct cell *cell);
 void offer_taken(struct warden *warden, struct cell *cell, const struct run_command *command);
 /* Sees whether it has been taken meanwhile: whoever acts on an offered cell has to know. */
 void offer_settle(struct warden *warden, struct cell *cell);
+/* The bell that the library rings; now ours. */
+void offer_hang_bell(struct warden *warden, int bell);
 
 /* pool.c */
 void pool_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count);
@@ -269,6 +277,8 @@ void cell_exiting(struct warden *warden, struct cell *cell, int status);
 /* clear.c: after its end. Kills whoever is in it, and lets go of what only a living cell needs. */
 void cell_kill_processes(struct cell *cell);
 void cell_put_down(struct warden *warden, struct cell *cell);
+/* The caller has all it gets. */
+void cell_part(struct warden *warden, struct cell *cell);
 /* Whatever can be cleared away at this moment; `retry_us` tells when to look again. */
 void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us);
 /* Frees the cells that are gone for good. */
