@@ -6,8 +6,11 @@
   const fs = require('fs'), path = require('path');
   const Module = require('module');
   const channel = 4;
-  const runCode = (0, eval)(process.argv[1].replace(/\(\)\s*$/, '//# sourceURL=[eval]'));
+  const prepareCode = (0, eval)(process.argv[1].replace(/\(process\.argv\[1\]\)\(\)\s*$/, '//# sourceURL=[eval]'));
   const buffer = Buffer.alloc(1 << 17);
+  // What comes with a program that has neither arguments nor variables: but for the length of its source, and that itself.
+  const file = 'main.js', usualLengths = '4 7 1 1 1 7 3 ', usualItems = 'codemain.js001main.js644';
+  let placed; // that file, open ahead and empty
 
   // In a block, because a script's own names would stay.
   const program = `{
@@ -15,25 +18,37 @@
     console.log('%s', JSON.stringify({ a: [1.5, 'b', null] }), 1, new A(), 'text'); console.error('text');
   }`;
 
+  // Makes ready for a program given as code. Gives what runs it, and what takes everything back.
+  const prepare = (name) => {
+    const { execArgv, emitWarning } = process;
+    const names = ['require', 'module', 'exports', '__filename', '__dirname'];
+    const kept = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
+    process.execArgv = [...execArgv];
+    const run = prepareCode(name);
+    const undo = () => {
+      process.removeAllListeners('uncaughtExceptionMonitor');
+      Object.assign(process, { execArgv, emitWarning });
+      names.forEach((name, index) => kept[index] ? Object.defineProperty(globalThis, name, kept[index]) : delete globalThis[name]);
+      delete process.mainModule;
+    };
+    return { run, undo };
+  };
+
   // A dry run of the way a program takes, so that what it needs is loaded, compiled and in memory before one comes. What it
   // changed is put back. Nothing may wait for a tick, because that shows in the program's stacks.
   const dryRun = () => {
-    const { argv, execArgv, emitWarning } = process;
-    const names = ['require', 'module', 'exports', '__filename', '__dirname'];
-    const kept = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
-    const message = `4 7 1 1 6 1 7 3 ${program.length}\ncodewarm.js01WARM=11warm.js644${program}`;
-    buffer.latin1Write(message);
-    const { entry, args } = unpack(read());
+    const { argv } = process;
+    const { run, undo } = prepare(file);
+    unpackNext('4 7 1 1 6 1 7 3 1\ncodewarm.js01WARM=11warm.js644;');
+    const { entry, args } = unpackNext(`${usualLengths}${program.length}\n${usualItems}${program}`);
     process.argv = [argv[0], entry, ...args];
-    process.execArgv = [...execArgv];
-    runCode();
+    run();
     new Module('/warm.js')._compile('exports.a = 1;', '/warm.js');
+    fs.unlinkSync('warm.js');
     fs.unlinkSync(entry);
     delete process.env.WARM;
-    process.removeAllListeners('uncaughtExceptionMonitor');
-    Object.assign(process, { argv, execArgv, emitWarning });
-    names.forEach((name, index) => kept[index] ? Object.defineProperty(globalThis, name, kept[index]) : delete globalThis[name]);
-    delete process.mainModule;
+    process.argv = argv;
+    undo();
   };
 
   // A dry run on the standard streams, which it must not write to: only the last step of writing is left out.
@@ -53,22 +68,38 @@
     process._tickCallback();
   };
 
-  // Takes the items of a message one by one.
-  const read = () => {
-    let at = buffer.indexOf(10) + 1, next = 0;
-    const lengths = buffer.latin1Slice(0, at - 1).split(' ');
-    return () => buffer.subarray(at, at += Number(lengths[next++]));
-  };
+  const place = () => fs.openSync(file, 'w', 0o644);
 
   const receive = () => {
     fs.writeSync(channel, 'r');
     const length = fs.readSync(channel, buffer, 0, buffer.length, null);
     fs.closeSync(channel);
     if (length === 0) process.reallyExit(0);
-    return read();
+    return length;
   };
 
-  const unpack = (item) => {
+  const unpack = (length) => {
+    const head = buffer.latin1Slice(0, 64), first = head.indexOf('\n') + 1;
+    if (head.startsWith(usualLengths) && head.startsWith(usualItems, first)) {
+      placed ??= place();
+      for (let at = first + usualItems.length; at < length;) at += fs.writeSync(placed, buffer, at, length - at);
+      fs.closeSync(placed);
+      placed = undefined;
+      return { kind: 'code', entry: file, args: [] };
+    }
+    if (placed !== undefined) {
+      fs.closeSync(placed);
+      fs.unlinkSync(file);
+    }
+    return unpackItems();
+  };
+
+  const unpackNext = (message) => unpack(buffer.latin1Write(message));
+
+  const unpackItems = () => {
+    let at = buffer.indexOf(10) + 1, next = 0;
+    const lengths = buffer.latin1Slice(0, at - 1).split(' ');
+    const item = () => buffer.subarray(at, at += Number(lengths[next++]));
     const text = () => item().toString(), list = (each) => Array.from({ length: Number(text()) }, each);
     const kind = text(), entry = text(), args = list(text);
     list(() => {
@@ -118,9 +149,15 @@
     setImmediate(Module.runMain.bind(Module, file));
   };
 
-  if (!copy || !copy(rehearse)) rehearse();
+  if (!copy || !copy(rehearse)) {
+    rehearse();
+    placed = place();
+  }
+  const { run, undo } = prepare(file);
   const { kind, entry, args } = unpack(receive());
   process.argv.splice(1, process.argv.length, entry, ...args);
-  if (kind === 'code') runCode();
+  if (kind === 'code' && entry === file) return run();
+  undo();
+  if (kind === 'code') prepare(entry).run();
   else runFile(path.resolve(entry));
 }
