@@ -302,8 +302,11 @@ static int hide_in_proc(int root_fd)
             return -1;
     }
     for (unsigned i = 0; i < ARRAY_LEN(proc_hidden); i++) {
+        /* Looked for first: to close a clone that was not attached waits for the other processors. */
+        if (faccessat(proc, proc_hidden[i], F_OK, 0) < 0 && errno == ENOENT)
+            continue;
         auto_close int null = mounts_clone(devices, "null", false);
-        if (null < 0 || (mounts_attach(null, proc, proc_hidden[i]) < 0 && errno != ENOENT))
+        if (null < 0 || mounts_attach(null, proc, proc_hidden[i]) < 0)
             return -1;
     }
     return 0;
