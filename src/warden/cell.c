@@ -224,18 +224,19 @@ static void on_oom(struct warden *warden, struct cell *cell, uint32_t events)
     cell_kill(warden, cell, ENDING_MEMORY);
 }
 
-void cell_listen(struct warden *warden, struct cell *cell)
+bool cell_listen(struct warden *warden, struct cell *cell)
 {
     struct run_command command = {0};
     ssize_t n = recv(cell->run.fd, &command, sizeof command, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+        return false;
     if (n == sizeof command && command.type == COMMAND_TAKE && cell->offered)
         offer_taken(warden, cell, &command);
     else if (n >= (ssize_t)sizeof command.type && command.type == COMMAND_OUTPUT_LIMIT)
         cell_kill(warden, cell, ENDING_OUTPUT);
     else
         cell_kill(warden, cell, ENDING_CANCELLED);
+    return true;
 }
 
 static void on_command(struct warden *warden, struct cell *cell, uint32_t events)

@@ -63,8 +63,8 @@ static void on_bell(struct warden *warden, struct cell *none, uint32_t events)
     uint64_t count;
     (void)!read(warden->bell.fd, &count, sizeof count);
     for (struct cell *cell = warden->cells; cell; cell = cell->next)
-        if (cell->by_bell && cell->run.fd >= 0 && cell->phase != PHASE_ENDED)
-            cell_listen(warden, cell);
+        while (cell->by_bell && cell->run.fd >= 0 && cell->phase != PHASE_ENDED && cell_listen(warden, cell))
+            ; /* it may have rung for more than one word */
 }
 
 void offer_hang_bell(struct warden *warden, int bell)

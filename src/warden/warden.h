@@ -267,8 +267,8 @@ uint64_t cell_next_tick(const struct cell *cell);
 void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause);
 void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, uint32_t detail, int error,
                const char *text);
-/* What the library has to say about it. */
-void cell_listen(struct warden *warden, struct cell *cell);
+/* Takes one word that the library has to say about it; false when there is none. */
+bool cell_listen(struct warden *warden, struct cell *cell);
 void cell_end_all(struct warden *warden);
 void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us);
 /* The program says with which status it leaves, by the kernel's word. */

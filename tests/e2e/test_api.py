@@ -8,7 +8,7 @@ import pytest
 from helpers import CORDON, FLAGS, REPOSITORY, skip
 
 TESTS = ["one", "limits", "callbacks", "threads", "cancel", "loop", "json", "bad_json", "errors", "guest", "reaping_host", "close_kills",
-         "cache", "filter"]
+         "cache", "filter", "offer"]
 PROGRAM = pathlib.Path(os.environ.get("CORDON_API_TEST") or pathlib.Path(CORDON).parent / "tests" / "e2e" / "api" / "api_test")
 
 

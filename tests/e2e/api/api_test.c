@@ -520,6 +520,7 @@ static const struct {
     {"close_kills", test_close_kills},
     {"cache", test_cache},
     {"filter", test_filter},
+    {"offer", test_offer},
 };
 
 int main(int argc, char **argv)
