@@ -158,6 +158,7 @@ void engine_unref(struct cordon_engine *engine)
     versions_free(engine);
     compile_cache_free(engine->compiled);
     warm_free(engine);
+    cleanup_close(&engine->bell); /* not before the last run, which may still ring it */
     pthread_mutex_destroy(&engine->versions_lock);
     free(engine);
 }
@@ -168,8 +169,6 @@ static void stop_warden(struct cordon_engine *engine)
     cleanup_close(&engine->socket);
     engine->socket = -1;
     offers_free(engine);
-    cleanup_close(&engine->bell);
-    engine->bell = -1;
     if (engine->warden <= 0)
         return;
     struct pollfd gone = {.fd = engine->warden_pidfd, .events = POLLIN};

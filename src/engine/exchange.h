@@ -65,8 +65,8 @@ struct exchange {
     uint64_t sent_us;
 };
 
-/* Only who has nothing to pass to the program can do without an epoll. */
-/* Begins with a cell that was offered; false when there is none for such a run. */
+/* Begins with a cell that was offered; false when there is none for such a run. Only who has nothing to pass to the
+ * program can do without an epoll. */
 bool exchange_take(struct exchange *exchange, struct cordon_engine *engine, int epoll,
                    const struct exchange_input *input);
 /* Begins with an order to the warden. On failure nothing is left open. */
