@@ -1,6 +1,7 @@
 """The C library from an outside program (api/api_test.c, built by meson)."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -10,6 +11,9 @@ from helpers import CORDON, FLAGS, REPOSITORY, skip
 TESTS = ["one", "limits", "callbacks", "threads", "cancel", "loop", "json", "bad_json", "errors", "guest", "reaping_host", "close_kills",
          "cache", "filter", "offer"]
 PROGRAM = pathlib.Path(os.environ.get("CORDON_API_TEST") or pathlib.Path(CORDON).parent / "tests" / "e2e" / "api" / "api_test")
+
+# What AddressSanitizer says of a helper that ends on a stack of its own.
+HELPERS_STACK = re.compile(rb"==\d+==WARNING: ASan is ignoring requested __asan_handle_no_return.*\nFalse positive.*\nFor details see.*\n")
 
 
 def api(*arguments):
@@ -27,4 +31,4 @@ def test_api(name):
     optional = [FLAGS[n + 1] for n, flag in enumerate(FLAGS) if flag == "--optional"]
     done = api(name, REPOSITORY / "languages", pathlib.Path(CORDON).parent / "cordon-warden", *optional)
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout == b"" and done.stderr == b"", "the library prints nothing"
+    assert done.stdout == b"" and HELPERS_STACK.sub(b"", done.stderr) == b"", "the library prints nothing"
