@@ -99,6 +99,15 @@ int prepare(struct cordon_engine *engine, const cordon_request *request, struct 
     return code;
 }
 
+const struct bytes *prepared_source(const struct prepared *prepared)
+{
+    const cordon_request *request = prepared->request;
+    for (size_t i = 0; !request->has_code && i < request->file_count; i++)
+        if (!strcmp(request->files[i].path, prepared->entry))
+            return &request->files[i].content;
+    return &request->code;
+}
+
 void prepared_free(struct prepared *prepared)
 {
     for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++) {

@@ -20,6 +20,8 @@ struct prepared {
 int prepare(struct cordon_engine *engine, const cordon_request *request, struct prepared *prepared, cordon_error *err);
 /* For a run without a filter: refuses a request that counts on redaction, since nothing would be redacted. */
 int prepare_unfiltered(const cordon_request *request, cordon_error *err);
+/* The text of the program itself. */
+const struct bytes *prepared_source(const struct prepared *prepared);
 void prepared_free(struct prepared *prepared);
 
 /* One step of it. `made`: what the compile step left, or NULL. The plan borrows from prepared, step and made. */

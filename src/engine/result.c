@@ -1,9 +1,14 @@
-/* Reading and freeing results. */
+/* Making, reading and freeing results. */
 #include "engine/result.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/hex.h"
 
 static const struct {
     const char *name;
@@ -24,6 +29,40 @@ static const struct {
     [CORDON_STATUS_CANCELLED] = {"cancelled", 130},
     [CORDON_STATUS_INTERNAL_ERROR] = {"internal_error", 125},
 };
+
+static void set_created_at(struct cordon_result *result)
+{
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    size_t used = strftime(result->created_at, sizeof result->created_at, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(result->created_at + used, sizeof result->created_at - used, ".%03ldZ", now.tv_nsec / 1000000);
+}
+
+struct cordon_result *result_new(struct cordon_engine *engine, const struct prepared *prepared,
+                                 const cordon_run_options *options)
+{
+    struct cordon_result *result = calloc(1, sizeof *result);
+    uint8_t random[16];
+    if (!result || !(result->language = strdup(prepared->manifest->id)) ||
+        getrandom(random, sizeof random, 0) != sizeof random) {
+        free(result ? result->language : NULL);
+        free(result);
+        return NULL;
+    }
+    hex_text(random, sizeof random, result->id);
+    if (options->id)
+        snprintf(result->id, sizeof result->id, "%s", options->id);
+    result->queue_us = options->queue_us;
+    result->engine = engine_ref(engine);
+    result->manifest = prepared->manifest;
+    const struct bytes *source = prepared_source(prepared);
+    sha256_hex(source->data ? source->data : "", source->length, result->code_sha256);
+    set_created_at(result);
+    result->base64_output = prepared->request->base64_output;
+    return result;
+}
 
 cordon_status cordon_result_status(const cordon_result *result)
 {

@@ -3,6 +3,7 @@
 #define ENGINE_RESULT_H
 
 #include <cordon/result.h>
+#include <cordon/run.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -67,6 +68,9 @@ static inline void outcome_free(struct outcome *outcome)
     free(outcome->out[1]);
     free(outcome->denials);
 }
+/* With all that is known of a run before it is one; NULL without memory. */
+struct cordon_result *result_new(struct cordon_engine *engine, const struct prepared *prepared,
+                                 const cordon_run_options *options);
 /* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
 char *reason_text(const struct outcome *outcome, const char *step);
 /* A result's `usage`. */

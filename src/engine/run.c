@@ -7,9 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cordon/run.h>
@@ -18,7 +16,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/hex.h"
 #include "engine/compile_step.h"
 #include "engine/exchange.h"
 #include "engine/result.h"
@@ -355,35 +352,6 @@ static int finish_program(cordon_run *run, cordon_error *err)
     return 0;
 }
 
-static int describe(cordon_run *run)
-{
-    struct cordon_result *result = run->result;
-    const cordon_request *request = run->prepared.request;
-    uint8_t random[16] = {0};
-    if (!run->options.id && getrandom(random, sizeof random, 0) != sizeof random)
-        return -1;
-    hex_text(random, sizeof random, result->id);
-    if (run->options.id)
-        snprintf(result->id, sizeof result->id, "%s", run->options.id);
-    result->queue_us = run->options.queue_us;
-    result->language = strdup(run->prepared.manifest->id);
-    result->engine = engine_ref(run->engine);
-    result->manifest = run->prepared.manifest;
-    const struct bytes *code = &request->code;
-    for (size_t i = 0; !request->has_code && i < request->file_count; i++)
-        if (!strcmp(request->files[i].path, run->prepared.entry))
-            code = &request->files[i].content;
-    sha256_hex(code->data ? code->data : "", code->length, result->code_sha256);
-    struct timespec now;
-    struct tm parts;
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    size_t used = strftime(result->created_at, sizeof result->created_at, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(result->created_at + used, sizeof result->created_at - used, ".%03ldZ", now.tv_nsec / 1000000);
-    result->base64_output = request->base64_output;
-    return result->language ? 0 : -1;
-}
-
 static int open_epoll(cordon_run *run, cordon_error *err)
 {
     if (run->epoll >= 0)
@@ -409,8 +377,8 @@ static int set_up(cordon_run *run, cordon_error *err)
     int code = waits_for_one(run) ? 0 : open_epoll(run, err);
     if (code < 0)
         return code;
-    run->result = calloc(1, sizeof *run->result);
-    if (!run->result || describe(run) < 0)
+    run->result = result_new(run->engine, &run->prepared, &run->options);
+    if (!run->result)
         return error_nomem(err);
     run->stage = run->prepared.manifest->compile && !run->compiled ? STAGE_COMPILE : STAGE_PROGRAM;
     if (run->compiled && !(run->result->compile = compile_step_again(run->compiled->compile)))

@@ -244,16 +244,6 @@ static int list_handover(const struct prepared *prepared, struct prepared_step *
     return failed ? -1 : 0;
 }
 
-/* The program's text, by which its modules are known. */
-static const struct bytes *source_of(const struct prepared *prepared)
-{
-    const cordon_request *request = prepared->request;
-    for (size_t i = 0; !request->has_code && i < request->file_count; i++)
-        if (!strcmp(request->files[i].path, prepared->entry))
-            return &request->files[i].content;
-    return &request->code;
-}
-
 /* `tier`: NULL, or the one to use whatever the program's text. */
 static int choose(struct cordon_engine *engine, const struct prepared *prepared, bool compile,
                   const struct manifest_tier *tier, struct prepared_step *step, cordon_error *err)
@@ -271,7 +261,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
     code = manifest_bootstrap(manifest, &text, err);
     if (code < 0)
         return code;
-    const struct bytes *source = source_of(prepared);
+    const struct bytes *source = prepared_source(prepared); /* by which its modules are known */
     wanted.tier = tier ? tier : manifest_tier_for(manifest, source->data ? source->data : "", source->length);
     if (!wanted.tier)
         return 0;
