@@ -208,8 +208,8 @@ static void ring(const struct exchange *exchange)
         (void)!write(exchange->engine->bell, &one, sizeof one);
 }
 
-/* Straight to a program that waits, if one was offered for such a run. The word for the warden is there first, for it
- * looks when the program does anything; but it is woken last, so that nobody waits for it. */
+/* Straight to a program that waits, if one was offered for such a run. The warden is told first: it keeps the limits
+ * whatever becomes of the caller, and knows by the time the program does anything. */
 static bool take_offer(struct exchange *exchange, const struct exchange_input *input)
 {
     const struct plan_source *plan = input->plan;
@@ -225,14 +225,13 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
     if (!offer)
         return false;
     struct run_command take = {.type = COMMAND_TAKE, .accepted_us = exchange->sent_us, .sent_us = clock_us()};
-    bool good = open_stdin_source(exchange, input) == 0 &&
-                send(offer->fds[OFFER_RUN], &take, sizeof take, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof take &&
-                code_send(offer->fds[OFFER_PROGRAM], &code) == 0;
     exchange->talk = offer->fds[OFFER_RUN];
     offer->fds[OFFER_RUN] = -1;
     exchange->offered = true;
+    bool good = open_stdin_source(exchange, input) == 0 &&
+                send(exchange->talk, &take, sizeof take, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof take;
     ring(exchange);
-    good = good && watch(exchange, exchange->talk, EPOLLIN) == 0;
+    good = good && code_send(offer->fds[OFFER_PROGRAM], &code) == 0 && watch(exchange, exchange->talk, EPOLLIN) == 0;
     size_t streams = offer->fd_count - OFFER_STREAMS;
     offer->fd_count = OFFER_STREAMS; /* the exchange has the others now */
     good = take_streams(exchange, offer->fds + OFFER_STREAMS, streams) && good;
