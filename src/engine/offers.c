@@ -52,23 +52,25 @@ struct offer *offer_take(struct cordon_engine *engine, uint64_t pool, const stru
 {
     struct offer *offer, *found = NULL;
     pthread_mutex_lock(&engine->pools_lock);
-    for (struct offer **link = &engine->offers; (offer = *link) && !found;)
-        if (fits(offer, pool, limits) || has_ended(offer)) {
-            *link = offer->next;
-            if (fits(offer, pool, limits))
-                found = offer;
-            else
-                offer_free(offer);
-        } else
+    for (struct offer **link = &engine->offers; (offer = *link) && !found;) {
+        bool fitting = fits(offer, pool, limits);
+        if (!fitting && !has_ended(offer)) {
             link = &offer->next;
-    while (!found && (offer = receive(engine))) {
-        if (fits(offer, pool, limits)) {
-            found = offer;
-            break;
+            continue;
         }
-        offer->next = engine->offers;
-        engine->offers = offer;
+        *link = offer->next;
+        if (fitting)
+            found = offer;
+        else
+            offer_free(offer);
     }
+    while (!found && (offer = receive(engine)))
+        if (fits(offer, pool, limits))
+            found = offer;
+        else {
+            offer->next = engine->offers;
+            engine->offers = offer;
+        }
     pthread_mutex_unlock(&engine->pools_lock);
     return found;
 }

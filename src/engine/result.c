@@ -44,9 +44,9 @@ struct cordon_result *result_new(struct cordon_engine *engine, const struct prep
                                  const cordon_run_options *options)
 {
     struct cordon_result *result = calloc(1, sizeof *result);
-    uint8_t random[16];
+    uint8_t random[16] = {0};
     if (!result || !(result->language = strdup(prepared->manifest->id)) ||
-        getrandom(random, sizeof random, 0) != sizeof random) {
+        (!options->id && getrandom(random, sizeof random, 0) != sizeof random)) {
         free(result ? result->language : NULL);
         free(result);
         return NULL;

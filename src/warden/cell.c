@@ -98,7 +98,7 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
     if (cell->put_down || !cell->by_bell) /* else there is time for that after the answer */
-        cell_part(warden, cell);
+        cell_leave_caller(warden, cell);
 }
 
 /* The verdict stands from here; what follows is clearing away. `stands_still`: the program waits in a call. */

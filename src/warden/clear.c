@@ -38,7 +38,7 @@ void cell_put_down(struct warden *warden, struct cell *cell)
 }
 
 /* While the cell's mounts still hold the file system: its destruction must not be the warden's work. */
-void cell_part(struct warden *warden, struct cell *cell)
+void cell_leave_caller(struct warden *warden, struct cell *cell)
 {
     loop_forget(warden, &cell->run);
     cleanup_close(&cell->work_fd);
@@ -107,7 +107,7 @@ void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     bool first = !cell->put_down;
     if (first) {
-        cell_part(warden, cell);
+        cell_leave_caller(warden, cell);
         cell_put_down(warden, cell);
     }
     reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);

@@ -107,8 +107,7 @@ struct cell {
     bool notify_paused;
     struct seccomp_notif *observed; /* a call that waits for the scout to read its address; allocated with the cell */
     bool observed_waits;
-    struct wire_denial
-        *denials; /* DENIALS_MAX, from the first on: few cells have any, and every fork copies the pages */
+    struct wire_denial *denials; /* DENIALS_MAX from the first on: few cells have any, and forks copy pages */
     uint32_t denial_count, denials_dropped;
 };
 
@@ -277,8 +276,8 @@ void cell_exiting(struct warden *warden, struct cell *cell, int status);
 /* clear.c: after its end. Kills whoever is in it, and lets go of what only a living cell needs. */
 void cell_kill_processes(struct cell *cell);
 void cell_put_down(struct warden *warden, struct cell *cell);
-/* The caller has all it gets. */
-void cell_part(struct warden *warden, struct cell *cell);
+/* Which has all it gets. */
+void cell_leave_caller(struct warden *warden, struct cell *cell);
 /* Whatever can be cleared away at this moment; `retry_us` tells when to look again. */
 void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us);
 /* Frees the cells that are gone for good. */
