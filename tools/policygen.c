@@ -1,9 +1,10 @@
 /* policygen POLICY OUTPUT: compiles a policy file into the C source behind src/cell/policy.h.
  *
  * The filter is a binary search over ranges of numbers that share a fate, then, for the few calls that have forms, a
- * chain of tests in the order of the file. libseccomp supplies the numbers but not the code: it keeps no first-match
- * order among overlapping argument rules, and with a comparison per call instead of one per range its tree is half as
- * long again, which the kernel checks, compiles and emulates at every install.
+ * chain of tests in the order of the file, where neighbouring values are asked for as a stretch and bits at once.
+ * libseccomp supplies the numbers but not the code: it keeps no first-match order among overlapping argument rules, and
+ * with a comparison per call instead of one per range its tree is half as long again, which the kernel checks, compiles
+ * and emulates at every install.
  *
  * Filters are built from the end backwards, so that a jump's targets are always placed before the jump. */
 #include <errno.h>
@@ -93,19 +94,48 @@ static uint32_t low_half(int argument)
     return (uint32_t)(offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (unsigned)argument);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+    return one < other ? -1 : one > other;
+}
+
+/* Whether the register holds one of the values: upwards, so that what is below a stretch of them is in none. */
+static unsigned place_values(struct program *p, uint32_t *values, unsigned count, unsigned yes, unsigned no)
+{
+    unsigned next = no;
+    qsort(values, count, sizeof *values, by_value);
+    while (count) {
+        unsigned first = --count;
+        while (first && values[count] - values[first - 1] == count - first + 1)
+            first--;
+        if (count - first >= 2) {
+            unsigned not_above = branch(p, BPF_JGE, values[first], yes, no);
+            next = values[count] == UINT32_MAX ? not_above : branch(p, BPF_JGE, values[count] + 1, next, not_above);
+            count = first;
+        } else
+            next = branch(p, BPF_JEQ, values[count], yes, next);
+    }
+    return next;
+}
+
 /* `loaded` is the offset the register is known to hold on entry, or 0. */
 static unsigned place_test(struct program *p, const struct test *test, uint32_t loaded, unsigned yes, unsigned no)
 {
-    uint32_t offset = low_half(test->argument);
+    uint32_t offset = low_half(test->argument), values[MAX_VALUES], bits = 0;
     if (test->kind == WHOLE) {
         unsigned low = load(p, offset, branch(p, BPF_JEQ, 0, yes, no));
         return load(p, offset + 4, branch(p, BPF_JEQ, 0, low, no));
     }
-    for (unsigned i = test->value_count; i-- > 0;)
-        no = branch(p, test->kind == BITS ? BPF_JSET : BPF_JEQ, (uint32_t)test->values[i].value, yes, no);
+    for (unsigned i = 0; i < test->value_count; i++) {
+        values[i] = (uint32_t)test->values[i].value;
+        bits |= values[i];
+    }
+    unsigned entry =
+        test->kind == BITS ? branch(p, BPF_JSET, bits, yes, no) : place_values(p, values, test->value_count, yes, no);
     if (test->kind == MASKED)
-        no = step(p, BPF_ALU | BPF_AND | BPF_K, (uint32_t)test->values[0].mask, no);
-    return loaded == offset ? no : load(p, offset, no);
+        entry = step(p, BPF_ALU | BPF_AND | BPF_K, (uint32_t)test->values[0].mask, entry);
+    return loaded == offset ? entry : load(p, offset, entry);
 }
 
 static uint32_t action_of(const struct program *p, const struct rule *rule)
@@ -118,18 +148,49 @@ static uint32_t action_of(const struct program *p, const struct rule *rule)
     return SECCOMP_RET_ERRNO | (uint32_t)rule->answer;
 }
 
+static bool is_plain(const struct rule *rule, int kind)
+{
+    return rule->test_count == 1 && (int)rule->tests[0].kind == kind;
+}
+
+/* Rules that follow one another, ask for values of the same argument and give the same answer are one. */
+static unsigned gather_values(struct program *p, const struct rule *rule, const struct rule **after, uint32_t *values)
+{
+    unsigned count = 0;
+    int argument = rule->tests[0].argument;
+    uint32_t action = action_of(p, rule);
+    for (; is_plain(rule, EQUAL) && rule->tests[0].argument == argument && action_of(p, rule) == action;
+         rule = rule->next)
+        for (unsigned i = 0; i < rule->tests[0].value_count; i++) {
+            if (count == MAX_RULES)
+                policy_fail("more values of one argument than there is room for");
+            values[count++] = (uint32_t)rule->tests[0].values[i].value;
+        }
+    *after = rule;
+    return count;
+}
+
 static unsigned place_rules(struct program *p, const struct rule *rule, uint32_t loaded)
 {
-    uint32_t action = action_of(p, rule);
+    uint32_t action = action_of(p, rule), values[MAX_RULES];
+    const struct rule *after = rule->next;
+    unsigned value_count = 0;
     if (!rule->test_count)
         return give(p, action);
+    if (is_plain(rule, EQUAL))
+        value_count = gather_values(p, rule, &after, values);
     /* A rule of one plain test leaves its argument in the register for the next rule. */
-    bool keeps = rule->test_count == 1 && (rule->tests[0].kind == EQUAL || rule->tests[0].kind == BITS);
-    unsigned no = place_rules(p, rule->next, keeps ? low_half(rule->tests[0].argument) : 0);
+    bool keeps = is_plain(rule, EQUAL) || is_plain(rule, BITS);
+    uint32_t offset = low_half(rule->tests[0].argument);
+    unsigned no = place_rules(p, after, keeps ? offset : 0);
     /* Forms that only name what is refused anyway are told apart by the warden, not by the filter. */
     if (p->code[no].code == (BPF_RET | BPF_K) && p->code[no].k == action)
         return no;
     unsigned yes = give(p, action);
+    if (value_count) {
+        unsigned entry = place_values(p, values, value_count, yes, no);
+        return loaded == offset ? entry : load(p, offset, entry);
+    }
     for (unsigned i = rule->test_count; i-- > 0;)
         yes = place_test(p, &rule->tests[i], i ? 0 : loaded, yes, no);
     return yes;
@@ -222,11 +283,6 @@ static uint32_t evaluate(const struct program *p, uint32_t nr, unsigned *steps)
         }
         i += yes ? in->jt : in->jf;
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return (int)*(const unsigned *)a - (int)*(const unsigned *)b;
 }
 
 static void write_measure(FILE *out, const struct program *p)

@@ -141,13 +141,16 @@ def decide(name, rules, arguments):
 
 
 def samples(name, rules):
-    """Every value of every form, the call that fits no form, and the extras."""
+    """Every value of every form and what is beside it, the call that fits no form, and the extras."""
     yield {}
     for rule in rules:
         combinations = [{}]
         for argument, choices in rule.tests:
             combinations = [{**made, argument: value} for made in combinations for _, value, _ in choices]
         yield from (made for made in combinations if made)
+        for argument, choices in rule.tests[:1]:
+            for _, value, _ in choices:
+                yield from ({argument: (value + step) & WORD} for step in (-1, 1))
     yield from EXTRA.get(name, [])
 
 
