@@ -25,16 +25,12 @@ void cell_kill_processes(struct cell *cell)
     cgroup_kill(&cell->cgroup);
 }
 
-/* What only a living cell needs. The listener goes after the kill: a call that waits for an answer must not get one. */
 void cell_put_down(struct warden *warden, struct cell *cell)
 {
     if (!pool_is_crowded(warden))
         slot_stand_back(cell);
     cell_kill_processes(cell);
     cell->put_down = true;
-    scout_forget(warden, cell);
-    loop_forget(warden, &cell->listener);
-    loop_forget(warden, &cell->oom);
 }
 
 /* While the cell's mounts still hold the file system: its destruction must not be the warden's work. */
@@ -43,6 +39,14 @@ void cell_leave_caller(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->run);
     cleanup_close(&cell->work_fd);
     cell->work_fd = -1;
+}
+
+/* What only a living cell needs; after the kill, which is the answer to a call that waits for one. */
+static void stop_listening(struct warden *warden, struct cell *cell)
+{
+    scout_forget(warden, cell);
+    loop_forget(warden, &cell->listener);
+    loop_forget(warden, &cell->oom);
 }
 
 /* Each socket of the program was told, as long as its filter had a listener. */
@@ -109,6 +113,13 @@ void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
     if (first) {
         cell_leave_caller(warden, cell);
         cell_put_down(warden, cell);
+    }
+    stop_listening(warden, cell);
+    if (cell->being_made && (warden->leaving || now_us >= cell->patience_us))
+        maker_stop(warden);
+    if (cell->being_made) {
+        cell->retry_us = now_us + RETRY_US;
+        return;
     }
     reap_unwatched(&cell->program, cell->program_pid, &cell->program_reaped);
     reap_unwatched(&cell->init, cell->init_pid, &cell->init_reaped);

@@ -101,7 +101,7 @@ void notify_observed(struct warden *warden, struct cell *cell, const struct scou
     const struct seccomp_notif *call = cell->observed;
     const struct policy_notice *notice = policy_find(call->data.nr, (const uint64_t *)call->data.args);
     cell->observed_waits = false;
-    if (cell->listener.fd < 0)
+    if (cell->listener.fd < 0 || cell->phase == PHASE_ENDED)
         return;
     union address at = {.bytes = {0}};
     char address[80] = "unknown address", what[96];
@@ -201,6 +201,8 @@ void notify_ready(struct warden *warden, struct cell *cell, uint32_t events)
         loop_forget(warden, &cell->listener);
         return;
     }
+    if (cell->phase == PHASE_ENDED)
+        return; /* about to be closed: a call that waits for an answer must not get one */
     offer_settle(warden, cell);
     for (int i = 0; i < ROUND_MAX && cell->listener.fd >= 0 && !cell->observed_waits; i++) {
         if (!take_token(cell, clock_us())) {

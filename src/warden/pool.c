@@ -33,7 +33,7 @@
 #define CELL_DESCRIPTORS 36
 #define BYTES_DEFAULT    (UINT64_C(1) << 30)
 
-static const unsigned ceilings[] = {[POOL_SLOTS] = 8, [POOL_STARTED] = 8, [POOL_FORKED] = 24};
+static const unsigned ceilings[] = {[POOL_SLOTS] = 8, [POOL_STARTED] = 8, [POOL_FORKED] = 48};
 
 static struct pool *find(const struct warden *warden, uint64_t key)
 {
@@ -94,16 +94,30 @@ static bool is_closed(const struct pool *pool)
     return pool->kind == POOL_FORKED && pool->zygote.state == ZYGOTE_GIVEN_UP;
 }
 
-static unsigned wanted(const struct pool *pool)
+/* The most that wait at a time. A burst of programs finds its cells made, but those that are heavy shall not hold all
+ * the memory there is for everybody's. */
+static unsigned ceiling(const struct warden *warden, const struct pool *pool)
+{
+    unsigned most = ceilings[pool->kind];
+    bool heavy = most * cell_bytes(pool) > warden->pool_bytes_max / 4;
+    return pool->kind == POOL_FORKED && heavy ? most / 2 : most;
+}
+
+static unsigned at_most(unsigned count, unsigned most)
+{
+    return count < most ? count : most;
+}
+
+static unsigned wanted(const struct warden *warden, const struct pool *pool)
 {
     if (is_closed(pool))
         return 0;
-    return pool->target > pool->floor ? pool->target : pool->floor;
+    return at_most(pool->target > pool->floor ? pool->target : pool->floor, ceiling(warden, pool));
 }
 
-bool pool_is_short(const struct pool *pool)
+bool pool_is_short(const struct warden *warden, const struct pool *pool)
 {
-    return 2 * (pool->counts.ready + pool->counts.offered) < wanted(pool);
+    return 2 * (pool->counts.ready + pool->counts.offered) < wanted(warden, pool);
 }
 
 static void make_cell(struct warden *warden, struct pool *pool)
@@ -137,11 +151,10 @@ static bool may_raise(const struct warden *warden, const struct pool *pool, cons
     return true;
 }
 
-static void want_more(struct pool *pool)
+static void want_more(const struct warden *warden, struct pool *pool)
 {
-    unsigned most = ceilings[pool->kind];
     pool->missed++;
-    pool->target = pool->target * 2 > most ? most : pool->target * 2;
+    pool->target = at_most(pool->target * 2, ceiling(warden, pool));
     if (!pool->target)
         pool->target = TARGET_FIRST;
 }
@@ -155,7 +168,7 @@ static bool serve_from(struct warden *warden, struct pool *pool, struct cell *or
     struct cell *ready = pool->counts.oldest_ready, *cell = ready ? ready : soon ? pool->counts.oldest_filling : NULL;
     pool->used_us = clock_us();
     if (!ready)
-        want_more(pool);
+        want_more(warden, pool);
     if (!cell)
         return false;
     order_move(warden, order, cell);
@@ -279,8 +292,7 @@ void pool_warm(struct warden *warden, const struct order *order, int socket)
         close(socket);
         return;
     }
-    unsigned most = ceilings[pool->kind];
-    *waiter = (struct pool_waiter){socket, order->count < most ? order->count : most};
+    *waiter = (struct pool_waiter){socket, at_most(order->count, ceilings[pool->kind])};
     if (pool->floor < waiter->count)
         pool->floor = waiter->count;
     pool->used_us = clock_us();
@@ -312,7 +324,7 @@ void pool_list(struct warden *warden, int socket)
                                    .key = pool->key,
                                    .ready = pool->counts.ready + pool->counts.offered,
                                    .filling = pool->counts.filling,
-                                   .target = wanted(pool),
+                                   .target = wanted(warden, pool),
                                    .served = pool->served,
                                    .missed = pool->missed,
                                    .failed = pool->failed,
@@ -373,10 +385,10 @@ bool pool_is_crowded(const struct warden *warden)
     return runs > warden->processors;
 }
 
-/* When nobody is likely to need the warden. */
-static uint64_t quiet_at(const struct warden *warden)
+/* When nobody is likely to need the warden, so long after the last end of a run. */
+static uint64_t quiet_at(const struct warden *warden, uint64_t after_us)
 {
-    uint64_t quiet = warden->last_end_us + QUIET_US;
+    uint64_t quiet = warden->last_end_us + after_us;
     for (const struct cell *cell = warden->cells; cell; cell = cell->next) {
         bool runs = cell->phase == PHASE_RUNNING, starts = cell->phase == PHASE_STARTING;
         uint64_t young_until = (runs ? cell->started_us : cell->accepted_us) + YOUNG_US;
@@ -390,12 +402,12 @@ static uint64_t quiet_at(const struct warden *warden)
 static uint64_t fill_at(const struct warden *warden, const struct pool *pool)
 {
     const struct pool_counts *counts = &pool->counts;
-    if (counts->ready + counts->filling + counts->offered >= wanted(pool) || counts->filling >= FILLING_MAX ||
+    if (counts->ready + counts->filling + counts->offered >= wanted(warden, pool) || counts->filling >= FILLING_MAX ||
         warden->leaving)
         return UINT64_MAX;
-    if (pool_is_short(pool))
+    if (pool_is_short(warden, pool))
         return pool->retry_us;
-    uint64_t quiet = quiet_at(warden);
+    uint64_t quiet = quiet_at(warden, QUIET_US);
     return quiet > pool->retry_us ? quiet : pool->retry_us;
 }
 
@@ -408,7 +420,7 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
     if (pool->kind == POOL_SLOTS || !pool->counts.oldest_warm || pool->counts.offered || offered >= OFFERS_MAX ||
         warden->leaving || warden->bell.fd < 0 || !(pool->served || pool->floor))
         return UINT64_MAX;
-    return quiet_at(warden);
+    return quiet_at(warden, 0); /* whoever runs one program after the other comes back at once */
 }
 
 void pool_expect_stranger(struct warden *warden)
@@ -419,7 +431,8 @@ void pool_expect_stranger(struct warden *warden)
 
 void pool_tick(struct warden *warden, uint64_t now_us)
 {
-    if (warden->strangers && (warden->leaving || (now_us >= warden->strangers_us && now_us >= quiet_at(warden)))) {
+    if (warden->strangers &&
+        (warden->leaving || (now_us >= warden->strangers_us && now_us >= quiet_at(warden, QUIET_US)))) {
         zygote_reap_strangers(warden);
         warden->strangers_us = now_us + STRANGERS_US;
     }
@@ -439,7 +452,7 @@ void pool_tick(struct warden *warden, uint64_t now_us)
         bool hopeless = is_closed(pool) || pool->failed > 3 * (pool->served + 1) ||
                         (!pool->counts.filling && !has_room(warden, pool));
         for (struct pool_waiter *waiter = pool->waiters; waiter < pool->waiters + WAITERS_MAX; waiter++)
-            if (waiter->socket >= 0 && (ready >= waiter->count || hopeless))
+            if (waiter->socket >= 0 && (ready >= at_most(waiter->count, ceiling(warden, pool)) || hopeless))
                 answer_warm(pool, waiter, ready);
     }
     count(warden);

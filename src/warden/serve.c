@@ -102,8 +102,6 @@ static int set_up(struct warden *warden)
     warden->processors = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
     warden->own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     warden->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (unsigned i = 0; i < ARRAY_LEN(warden->low); i++)
-        warden->low[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     warden->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!warden->late_group)
         cgroup_root_find(&warden->cgroups);
@@ -120,6 +118,7 @@ int warden_serve(struct warden *warden)
     cgroup_remove_zygotes(&warden->cgroups);
     template_close_all(warden);
     identity_close_all(warden);
+    maker_stop(warden);
     scout_close(warden);
     return 0;
 }

@@ -26,15 +26,13 @@ int slot_make(struct warden *warden, struct cell *cell)
         goto failed;
     if (order_group(warden, cell, cell->limit) < 0)
         return -1;
-    if (!cell->ordered && !pool_is_short(pool))
+    if (!cell->ordered && !pool_is_short(warden, pool))
         slot_stand_back(cell);
     step = STEP_CGROUP_JOIN;
     if (pool->kind == POOL_FORKED && cgroup_admit(&warden->cgroups, &cell->cgroup, identity_slot_owner(warden)) < 0)
         goto failed;
-    struct template *template = template_get(warden, pool->plan.etc, &step);
-    if (!template || spawn_slot_init(warden, cell, template_fd(template), &step) < 0)
-        goto failed;
-    return 0;
+    if (maker_order(warden, cell, &step) == 0)
+        return 0;
 failed:
     cell_fail(warden, cell, step, 0, errno, NULL);
     return -1;

@@ -2,7 +2,6 @@
  * and is the warden's own child, so that its exit status comes from the kernel and from nowhere else. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -17,8 +16,7 @@
 #include "cell/sys.h"
 #include "warden/pool.h"
 
-#define TCP_BUFFER_BYTES (128 << 10)
-#define PRECEDENCE       (-10)
+#define PRECEDENCE (-10)
 #ifndef SCHED_FLAG_RESET_ON_FORK
 #define SCHED_FLAG_RESET_ON_FORK 1
 #endif
@@ -68,9 +66,7 @@ int spawn_talk_pair(int *ours, int *theirs)
     return 0;
 }
 
-/* A helper that changes ids or enters a user namespace closes the memory it shares to other processes; but the warden's
- * children must stay open to each other. */
-static void stay_open(void)
+void spawn_stay_open(void)
 {
     prctl(PR_SET_DUMPABLE, 1);
 }
@@ -114,28 +110,39 @@ static int help(void *context)
     return help->work(help->context);
 }
 
-int spawn_helper(int (*work)(void *), void *context)
+static pid_t clone_helper(int (*work)(void *), void *context, int flags)
 {
     static char stack[64 << 10] __attribute__((aligned(64)));
     struct help what = {work, context};
-    pid_t helper = clone(help, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_FILES, &what);
+    return clone(help, stack + sizeof stack, flags | CLONE_VM | CLONE_VFORK | CLONE_FILES, &what);
+}
+
+pid_t spawn_sibling(int (*work)(void *), void *context)
+{
+    pid_t helper = clone_helper(work, context, CLONE_PARENT);
+    spawn_stay_open();
+    return helper;
+}
+
+int spawn_helper(int (*work)(void *), void *context)
+{
+    pid_t helper = clone_helper(work, context, 0);
     if (helper < 0)
         return -1;
     while (waitpid(helper, NULL, __WALL) < 0 && errno == EINTR)
         ;
-    stay_open();
+    spawn_stay_open();
     return 0;
 }
 
-static void set_namespace_controls(struct cell *cell)
+void spawn_set_controls(struct cell *cell)
 {
     for (unsigned i = 0; i < ARRAY_LEN(namespace_controls); i++)
         if (cell->namespaces & namespace_controls[i].flag)
             cell->controls |= CONTROL_BIT(namespace_controls[i].control);
 }
 
-/* What an init and the warden hold of each other. */
-static int open_ends(struct cell *cell, int *ours, int *theirs, int *lifeline_read)
+int spawn_open_ends(struct cell *cell, int *ours, int *theirs, int *lifeline_read)
 {
     int lifeline[2];
     if (spawn_talk_pair(ours, theirs) < 0 || pipe2(lifeline, O_CLOEXEC) < 0)
@@ -149,7 +156,7 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
 {
     auto_close int ours = -1, theirs = -1, lifeline_read = -1;
     *step = STEP_CLONE;
-    if (open_ends(cell, &ours, &theirs, &lifeline_read) < 0)
+    if (spawn_open_ends(cell, &ours, &theirs, &lifeline_read) < 0)
         return -1;
     auto_close int gate = -1;
     if (spawn_talk_pair(&cell->gate, &gate) < 0)
@@ -161,7 +168,7 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
                                .proc = warden->proc,
                                .own_ids = !warden->rootless,
                                .namespaces = cell->namespaces,
-                               .tcp_buffer_bytes = TCP_BUFFER_BYTES};
+                               .tcp_buffer_bytes = SPAWN_TCP_BUFFER_BYTES};
     int pidfd = -1;
     /* The network, the dearest of them, is made by init itself while the program builds the root. */
     struct clone_args args = {.flags = (cell->namespaces & ~(uint64_t)CLONE_NEWNET) | CLONE_PIDFD,
@@ -175,129 +182,9 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0 ||
         loop_watch(warden, &cell->init_talk, take_fd(&ours), cell, cell->init_talk.ready) < 0)
         return -1;
-    set_namespace_controls(cell);
+    spawn_set_controls(cell);
 
     *step = STEP_ID_MAPS;
-    if (identity_write_maps(warden, cell) < 0)
-        return -1;
-    return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);
-}
-
-enum slot_clone { SLOT_CLONED, SLOT_REFUSED, SLOT_DIRTY };
-
-/* In the helper: into the template's mounts and the identity, or to the owner of new ones. */
-static bool enter_for_slot(const struct warden *warden, const struct identity *identity, int template_fd, bool is_new,
-                           enum slot_clone *outcome)
-{
-    if (setns(template_fd, CLONE_NEWNS) < 0)
-        return false;
-    if (!is_new) {
-        if (setns(identity->net, CLONE_NEWNET) < 0)
-            return false;
-        if (!identity_is_clean(warden, identity)) {
-            *outcome = SLOT_DIRTY;
-            return false;
-        }
-        return setns(identity->user, CLONE_NEWUSER) == 0;
-    }
-    if (warden->rootless)
-        return true;
-    /* With the rights kept: not every host lets others make user namespaces. */
-    uid_t owner = identity_slot_owner(warden);
-    return prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && syscall(SYS_setresgid, owner, owner, owner) == 0 &&
-           syscall(SYS_setresuid, owner, owner, owner) == 0;
-}
-
-/* The warden holds a dozen descriptors for each cell, all of which init would begin by closing. So the helper gives its
- * own low numbers, and leaves the warden's table with a copy of what is below them. A kernel before 5.9 cannot. */
-static void leave_descriptors(const struct warden *warden, struct init_setup *setup)
-{
-    int report = dup3(setup->report, warden->low[LOW_REPORT], O_CLOEXEC);
-    int lifeline = dup3(setup->lifeline, warden->low[LOW_LIFELINE], O_CLOEXEC);
-    if (report >= 0 && lifeline >= 0 &&
-        close_range((unsigned)(report > lifeline ? report : lifeline) + 1, ~0U, CLOSE_RANGE_UNSHARE) == 0) {
-        setup->report = report;
-        setup->lifeline = lifeline;
-    }
-}
-
-struct slot_clone_context {
-    const struct warden *warden;
-    const struct cell *cell;
-    struct init_setup *setup;
-    int template_fd;
-    enum slot_clone outcome;
-    pid_t pid;
-    int error;
-};
-
-static int clone_slot_init(void *context)
-{
-    struct slot_clone_context *at = context;
-    const struct cell *cell = at->cell;
-    struct clone_args args = {.flags = CLONE_PARENT};
-    args.flags |= cell->namespaces & (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS);
-    if (at->setup->new_identity)
-        args.flags |= cell->namespaces & CLONE_NEWUSER;
-    if (enter_for_slot(at->warden, cell->identity, at->template_fd, at->setup->new_identity, &at->outcome)) {
-        stay_open();
-        leave_descriptors(at->warden, at->setup);
-        at->pid = sys_clone3(&args, sizeof args);
-        if (at->pid == 0)
-            cell_slot_init_main(at->setup);
-        at->outcome = SLOT_CLONED;
-    }
-    at->error = errno;
-    return 0;
-}
-
-int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step)
-{
-    auto_close int ours = -1, theirs = -1, lifeline_read = -1;
-    *step = STEP_CLONE;
-    if (open_ends(cell, &ours, &theirs, &lifeline_read) < 0)
-        return -1;
-    struct init_setup setup = {.report = theirs,
-                               .lifeline = lifeline_read,
-                               .gate = -1,
-                               .for_fork = cell->pool->kind == POOL_FORKED,
-                               .proc = warden->proc,
-                               .own_ids = !warden->rootless,
-                               .namespaces = cell->namespaces,
-                               .tcp_buffer_bytes = TCP_BUFFER_BYTES};
-    memcpy(setup.limit, cell->limit, sizeof setup.limit);
-    struct slot_clone_context context;
-    do {
-        cell->identity = identity_take(warden);
-        setup.new_identity = !cell->identity || cell->identity->user < 0;
-        context = (struct slot_clone_context){.warden = warden,
-                                              .cell = cell,
-                                              .setup = &setup,
-                                              .template_fd = template_fd,
-                                              .outcome = SLOT_REFUSED,
-                                              .pid = -1};
-        if (spawn_helper(clone_slot_init, &context) < 0)
-            return -1;
-        for (unsigned i = 0; i < ARRAY_LEN(warden->low); i++)
-            dup3(STDIN_FILENO, warden->low[i], O_CLOEXEC);
-        if (context.outcome == SLOT_DIRTY)
-            identity_discard(cell->identity);
-    } while (context.outcome == SLOT_DIRTY);
-    if (context.pid < 0) {
-        errno = context.error;
-        return -1;
-    }
-    cell->init_pid = context.pid;
-    int pidfd = (int)syscall(SYS_pidfd_open, context.pid, 0);
-    if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0 ||
-        loop_watch(warden, &cell->init_talk, take_fd(&ours), cell, cell->init_talk.ready) < 0)
-        return -1;
-    set_namespace_controls(cell);
-    *step = STEP_ID_MAPS;
-    if (!setup.new_identity) {
-        identity_ids(warden, cell);
-        return 0;
-    }
     if (identity_write_maps(warden, cell) < 0)
         return -1;
     return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);

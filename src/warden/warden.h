@@ -88,6 +88,8 @@ struct cell {
     bool stands_back;   /* in the making, or dying: it has a processor when nobody else wants it */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
     bool used_network;  /* it made a socket */
+    bool being_made;    /* by the maker, who has not answered yet */
+    bool made_again;    /* by another maker */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
@@ -132,10 +134,15 @@ struct identity {
 /* A root that is copied with its mount namespace. */
 struct template;
 
-enum { LOW_REPORT, LOW_LIFELINE, LOW_COUNT };
+/* Clones the inits of slots. */
+struct maker {
+    pid_t pid;
+    pid_t helper; /* that was not dead when it was last looked for; 0: none */
+    struct watch watch;
+};
 
 struct warden {
-    int low[LOW_COUNT]; /* held for what an init is given; no descriptor above them is an init's business */
+    struct maker maker;
     struct scout scout;
     struct identity identities[IDENTITY_MAX];
     struct template *templates;
@@ -167,7 +174,7 @@ struct warden {
 };
 
 /* clang-format off */
-#define WARDEN_EMPTY {.engine.fd = -1, .bell.fd = -1, .scout.watch.fd = -1}
+#define WARDEN_EMPTY {.engine.fd = -1, .bell.fd = -1, .scout.watch.fd = -1, .maker.watch.fd = -1}
 /* clang-format on */
 
 /* serve.c */
@@ -253,7 +260,7 @@ uint64_t pool_next_tick(const struct warden *warden);
 /* A child that nobody watches will end soon. */
 void pool_expect_stranger(struct warden *warden);
 /* The next orders may find nothing. */
-bool pool_is_short(const struct pool *pool);
+bool pool_is_short(const struct warden *warden, const struct pool *pool);
 /* More runs than processors. */
 bool pool_is_crowded(const struct warden *warden);
 void pool_close_all(struct warden *warden);
@@ -273,7 +280,7 @@ void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us)
 /* The program says with which status it leaves, by the kernel's word. */
 void cell_exiting(struct warden *warden, struct cell *cell, int status);
 
-/* clear.c: after its end. Kills whoever is in it, and lets go of what only a living cell needs. */
+/* clear.c: after its end. Kills whoever is in it. */
 void cell_kill_processes(struct cell *cell);
 void cell_put_down(struct warden *warden, struct cell *cell);
 /* Which has all it gets. */
@@ -283,13 +290,27 @@ void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us);
 /* Frees the cells that are gone for good. */
 void cell_collect(struct warden *warden);
 
+/* maker.c. Has an init cloned for a slot; the cell is `being_made` until it is there. 0, or -1 with errno. */
+int maker_order(struct warden *warden, struct cell *cell, enum cell_step *step);
+/* Gives up whom it is making. The next order starts another. */
+void maker_stop(struct warden *warden);
+
 /* spawn.c: 0, or -1 with errno */
 int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step);
 int spawn_program(struct warden *warden, struct cell *cell, enum cell_step *step);
-int spawn_slot_init(struct warden *warden, struct cell *cell, int template_fd, enum cell_step *step);
 /* Does the work in a process that shares this one's memory and descriptors, and ends before this returns: it may go
  * where the warden could not come back from. What it clones with CLONE_PARENT is the warden's child. */
 int spawn_helper(int (*work)(void *), void *context);
+/* The same for a child of the warden: the process, and what it clones, are the warden's children. Its pid, or -1. */
+pid_t spawn_sibling(int (*work)(void *), void *context);
+/* A helper that changes ids or enters a user namespace closes the memory it shares to other processes; but the warden's
+ * children must stay open to each other. */
+void spawn_stay_open(void);
+/* What an init and the warden hold of each other. */
+int spawn_open_ends(struct cell *cell, int *ours, int *theirs, int *lifeline_read);
+/* Init was cloned: its namespaces are in force. */
+void spawn_set_controls(struct cell *cell);
+#define SPAWN_TCP_BUFFER_BYTES (128 << 10)
 /* Before programs that want all processors, where the user may: everybody's deadlines and answers wait for the warden.
  * What it forks has no precedence. */
 void spawn_take_precedence(void);

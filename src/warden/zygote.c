@@ -327,7 +327,7 @@ static bool is_known(const struct warden *warden, pid_t pid)
     for (const struct pool *pool = warden->pools; pool; pool = pool->next)
         if (pool->zygote.pid == pid)
             return true;
-    return scout_owns(warden, pid);
+    return warden->maker.pid == pid || scout_owns(warden, pid);
 }
 
 void zygote_reap_strangers(struct warden *warden)
@@ -336,9 +336,14 @@ void zygote_reap_strangers(struct warden *warden)
     for (const struct pool *pool = warden->pools; pool; pool = pool->next)
         if (is_promised(warden, pool))
             return; /* whom it forked is not known yet */
+    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
+        if (cell->being_made)
+            return; /* nor whom the maker did */
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid > 0 &&
            !is_known(warden, info.si_pid)) {
         waitpid(info.si_pid, NULL, __WALL);
+        if (warden->maker.helper == info.si_pid)
+            warden->maker.helper = 0;
         info.si_pid = 0;
         if (warden->strangers)
             warden->strangers--;

@@ -83,8 +83,14 @@ def test_a_dead_zygote_is_replaced(engine):
     assert_tidy(engine)
 
 
-@pytest.mark.parametrize("pause", [0.05, 0.3], ids=["before they serve", "while they serve"])
-def test_zygotes_dying_under_load_spoil_no_run(pause):
+def makers(engine):
+    """Who clones the inits of slots, and the helper by which it does."""
+    return [pid for pid, (_, name) in children(engine.warden).items() if name == "cordon-maker"]
+
+
+@pytest.mark.parametrize("prey, pause", [(Engine.zygotes, 0.05), (Engine.zygotes, 0.3), (makers, 0.002), (makers, 0.1)],
+                         ids=["zygotes before they serve", "zygotes while they serve", "makers at once", "makers"])
+def test_who_makes_cells_may_die_under_load(prey, pause):
     with Engine("--cancel-percent", "10", threads=4) as engine:
         engine.run_warm("python", HELLO)
         need_zygote(engine)
@@ -92,7 +98,7 @@ def test_zygotes_dying_under_load_spoil_no_run(pause):
 
         def hunt():
             while not stop.wait(pause):
-                kills.append(kill(engine.zygotes()))
+                kills.append(kill(prey(engine)))
 
         hunter = threading.Thread(target=hunt)
         hunter.start()

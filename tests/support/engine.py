@@ -134,7 +134,7 @@ class Engine:
         return wait_for(full, 20, 0.05)
 
     def cells(self):
-        """Processes beneath the warden, but for zygotes and the scout, which live outside of every cell."""
+        """Processes beneath the warden, but for zygotes, the scout and the maker, which live outside of every cell."""
         own = link(f"/proc/{self.warden}/ns/pid")
         return [pid for pid in children(self.warden) if link(f"/proc/{pid}/ns/pid") not in ("", own)]
 
@@ -142,7 +142,7 @@ class Engine:
         """Interpreters that are the warden's own children but in no cell: they have a root of their own and its pid namespace."""
         own = [link(f"/proc/{self.warden}/ns/{kind}") for kind in ("pid", "mnt")]
         seen = {pid: [link(f"/proc/{pid}/ns/{kind}") for kind in ("pid", "mnt")] for pid, (_, name) in children(self.warden).items()
-                if name != "cordon-warden"}
+                if name not in ("cordon-warden", "cordon-maker")}
         return [pid for pid, (pids, mounts) in seen.items() if pids == own[0] and mounts not in ("", own[1])]
 
     def close(self):
