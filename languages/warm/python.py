@@ -9,8 +9,10 @@ import marshal
 import os
 import sys
 from _io import _IOBase as IOBase
+from _random import Random as RandomState
 from importlib.machinery import SourceFileLoader
 from itertools import islice
+from os import _exit as leave
 from types import FunctionType, ModuleType
 
 CHANNEL = 4
@@ -35,37 +37,48 @@ filling = []
 
 def fill_gaps():
     """Gives out what is free in the memory in use, so that what is made next lies together: each page that a child writes
-    to is copied for it. The first block of a new pool tells that the gaps of its size are filled."""
+    to is copied for it. The first block of a new pool tells that the gaps of its size are filled; a block above all that
+    there was, that malloc has none."""
     for size in range(512, 15, -16):
         for i in range(GAPS_BYTES // size):
             filling.append(bytes(size - 33) if size > 33 else i + .5 if size > 16 else object())
             if id(filling[-1]) & 0x3fff == 48:
                 break
-    bytes(100000)  # makes malloc sort what is free, which it would do in each child
+    filling.append(bytes(100000))  # and makes malloc sort what is free, which it would do in each child
+    top = id(filling[-1])
+    for size in range(8192, 512, -16):
+        for i in range(GAPS_BYTES // size):
+            filling.append(bytes(size - 33))
+            if id(filling[-1]) > top:
+                del filling[-1]
+                break
 
 
 def write_anew():
-    """The code of this file, which every child runs."""
-    for value in list(globals().values()):
-        if isinstance(value, FunctionType):
-            value.__code__ = marshal.loads(marshal.dumps(value.__code__))
+    """The functions that every child runs."""
+    for each in receive, execute, unpack, write, finish, flush, flush_one, release:
+        code = marshal.loads(marshal.dumps(each.__code__))
+        globals()[each.__name__] = FunctionType(code, globals(), each.__name__, each.__defaults__)
 
 
-def fork_on_demand():
-    """Stays here for good and lets each child go on as a waiting process."""
+def prepare_zygote():
     os.chdir("/tmp")
     fill_gaps()
     write_anew()
+    if "random" in sys.modules:
+        seeds.append(RandomState.seed.__get__(sys.modules["random"]._inst))
+    if "numpy.random" in sys.modules:
+        seeds.append(sys.modules["numpy.random"].seed)
     for _ in range(20):  # what adapts to its use does so here, and not in each child again
-        rehearse()
+        rehearse(True)
+    prepare("/work")
     gc.collect()
     fill_gaps()
     gc.freeze()
     del os.environ["LD_PRELOAD"], os.environ["LD_BIND_NOW"]
-    if os.fork():  # the library's: it returns in children only, and then `random` is seeded as after any fork
-        os._exit(1)
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
+
+
+seeds = []  # of random numbers: what gives a child its own
 
 
 REHEARSAL = b"""def f(x):
@@ -79,27 +92,25 @@ except KeyError:
 """
 
 
-def rehearse():
-    """Goes the way of a program to its end, so that the memory it takes is there and private before anybody waits."""
-    kept = sys.argv[:], getattr(sys, "orig_argv", [])[:], sys.path[0]
-    main = sys.modules["__main__"]
-    entry, source, arguments = unpack(b"%b%d\n%b%b" % (USUAL_LENGTHS, len(REHEARSAL), USUAL_ITEMS, REHEARSAL))
-    module, path = become(entry, arguments)
+def rehearse(with_channel=False):
+    """Goes the way of a program to its end, so that the memory it takes is there and private before anybody waits. What is
+    left is for prepare() to put right."""
+    message = b"%b%d\n%b%b" % (USUAL_LENGTHS, len(REHEARSAL), USUAL_ITEMS, REHEARSAL)
     null, out = os.open("/dev/null", os.O_WRONLY), os.dup(1)
     os.dup2(null, 1)
-    MESSAGE[0] = 0
-    run(module, path, source)
-    held = [module]
-    module = None
-    finish(held, path, len(sys.modules), False)
+    prepare(os.getcwd())
+    if with_channel:
+        channel, end = os.pipe()
+        os.write(end, message)
+        os.close(end)
+        message = receive(channel)
+    else:
+        MESSAGE[0] = 0
+    execute(message, len(sys.modules), False)
     os.dup2(out, 1)
     os.close(null)
     os.close(out)
-    os.unlink(path)
-    sys.modules["__main__"] = main
-    sys.argv[:], sys.path[0] = kept[0], kept[2]
-    if hasattr(sys, "orig_argv"):
-        sys.orig_argv[:] = kept[1]
+    os.unlink(FILE)
 
 
 FILE = "main.py"
@@ -112,9 +123,8 @@ def place():
 
 
 def unplace():
-    if placed is not None:
-        os.close(placed)
-        os.unlink(FILE)
+    os.close(placed)
+    os.unlink(FILE)
 
 
 def write(path, mode, content):
@@ -132,22 +142,22 @@ def write(path, mode, content):
     os.close(fd)
 
 
-def receive():
-    os.set_blocking(CHANNEL, False)
+def receive(channel):
+    os.set_blocking(channel, False)
     try:
-        length = os.readv(CHANNEL, [MESSAGE])
+        length = os.readv(channel, [MESSAGE])
     except BlockingIOError:
         rehearse()
         place()
-        prepare_usual()
+        prepare(os.getcwd())
         bytes(MESSAGE[:len(REHEARSAL)])
-        compile(REHEARSAL, USUAL, "exec", dont_inherit=True)  # where it lies from now on
-        os.set_blocking(CHANNEL, True)
-        os.write(CHANNEL, b"r")
-        length = os.readv(CHANNEL, [MESSAGE])
-    os.close(CHANNEL)
+        compile(REHEARSAL, prepared[1], "exec", dont_inherit=True)  # where it lies from now on
+        os.set_blocking(channel, True)
+        os.write(channel, b"r")
+        length = os.readv(channel, [MESSAGE])
+    os.close(channel)
     if not length:
-        os._exit(0)
+        leave(0)
     return bytes(MESSAGE[:length])
 
 
@@ -190,26 +200,22 @@ def module_for(path):
     return main
 
 
-USUAL = "/work/main.py"
-usual_main = None  # made before anybody waits
-
-
-def prepare_usual():
-    global usual_main
-    if os.getcwd() == "/work":
-        usual_main = module_for(USUAL)
-
-
-def become(entry, arguments):
+def become(path, entry, arguments):
     """The module that the program runs as, and its path."""
-    usual = usual_main and entry == FILE
-    path = USUAL if usual else os.path.join(os.getcwd(), entry)
-    main = sys.modules["__main__"] = usual_main if usual else module_for(path)
+    main = sys.modules["__main__"] = module_for(path)
     sys.argv[:] = [entry, *arguments]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = [sys.orig_argv[0], entry, *arguments]
     sys.path[0] = path.rpartition("/")[0]
     return main, path
+
+
+prepared = None  # what a program without arguments becomes, before anybody waits
+
+
+def prepare(directory):
+    global prepared
+    prepared = become(f"{directory}/{FILE}", FILE, [])
 
 
 def exit_status(code):
@@ -257,33 +263,52 @@ def show(error):
     return 1
 
 
-def run(main, path, source):
-    """The program's exit status, and whether an interrupt ended it."""
+def execute(message, loaded, last):
+    """Runs the program of a message to its end, and tells its exit status."""
+    global prepared
+    entry, source, arguments = unpack(message)
+    if placed is not None:
+        unplace()
+    if entry != FILE or arguments:
+        prepared = become(os.path.join(os.getcwd(), entry), entry, arguments)
+    main, path = prepared
+    prepared = None
+    status, interrupted = 0, False
     try:
         if source is None:
             with open(path, "rb") as file:
                 source = file.read()
         exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
     except SystemExit as left:
-        return exit_status(left.code), False
+        status = exit_status(left.code)
     except BaseException as error:
-        return show(error), isinstance(error, KeyboardInterrupt)
-    return 0, False
+        status, interrupted = show(error), isinstance(error, KeyboardInterrupt)
+    held, main = [main], None
+    try:
+        if not finish(held, path, loaded, last):
+            status = 120
+    except BaseException:  # an interrupt, say, when all is over
+        pass
+    if interrupted and last:
+        die_of_interrupt()
+    return status
 
 
 def release(module, path, loaded):
     """Lets go of a program's modules and finalizes what they held."""
-    for value in list(module.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
-        if isinstance(value, IOBase):
-            flush_one(value)
+    if next(reversed(module.__dict__), None) != "__cached__":  # or it has no names of its own
+        for value in list(module.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
+            if isinstance(value, IOBase):
+                flush_one(value)
     folder, kept = path.rpartition("/")[0], []
     # Those that the program loaded came last; to list the others would make a copy of each one's page. A module may load
     # more when it is asked for an attribute, without end.
-    for name, other in list(islice(reversed(sys.modules.items()), len(sys.modules) - loaded))[::-1]:
-        sys.modules.pop(name, None)
-        file = other.__dict__.get("__file__") if isinstance(other, ModuleType) else None
-        if not (isinstance(file, str) and file.startswith(folder)):
-            kept.append(other)
+    if len(sys.modules) > loaded:
+        for name, other in list(islice(reversed(sys.modules.items()), len(sys.modules) - loaded))[::-1]:
+            sys.modules.pop(name, None)
+            file = other.__dict__.get("__file__") if isinstance(other, ModuleType) else None
+            if not (isinstance(file, str) and file.startswith(folder)):
+                kept.append(other)
     module = value = other = None
     sys.modules.pop("__main__", None)
     gc.collect()
@@ -324,20 +349,14 @@ if zygote and threads:
 gc.collect()
 gc.freeze()
 if zygote:
-    fork_on_demand()
-LOADED = len(sys.modules)
-prepare_usual()
-entry = source = arguments = main = path = status = interrupted = held = None  # the names' memory, too
-entry, source, arguments = unpack(receive())
-unplace()
-main, path = become(entry, arguments)
-status, interrupted = run(main, path, source)
-try:
-    held = [main]
-    main = usual_main = None
-    if not finish(held, path, LOADED, True):
-        status = 120
-    if interrupted:
-        die_of_interrupt()
-finally:
-    os._exit(status)
+    prepare_zygote()
+    alone = len(sys._current_frames()) == 1
+    # The library's: both stay here for good and return in children only. What Python does there after a fork, for the sake
+    # of locks and other threads, would make copies of forty pages.
+    if os.getppid() != -1 if alone else os.fork():
+        leave(1)
+    while seeds:
+        seeds.pop()()
+else:
+    prepare(os.getcwd())
+leave(execute(receive(CHANNEL), len(sys.modules), True))

@@ -1,9 +1,10 @@
-/* What Python and Ruby fork by. The library is loaded before all others (LD_PRELOAD), and the first fork() after that
- * word was taken out of the environment serves: it returns in every copy, where the interpreter then does what it
- * always does after a fork. All others are the system's. */
+/* What Python and Ruby fork by. The library is loaded before all others (LD_PRELOAD), and the first fork() or getppid()
+ * after that word was taken out of the environment serves: it returns in every copy. After fork() an interpreter does
+ * what it always does after a fork; getppid() is for one that has nothing to do there. All others are the system's. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cell/cell.h"
@@ -13,14 +14,18 @@
 #include "zygote/serve.h"
 
 __attribute__((visibility("default"))) pid_t fork(void);
+__attribute__((visibility("default"))) pid_t getppid(void);
 
-pid_t fork(void)
+static bool served;
+
+static bool is_awaited(void)
 {
-    static bool served;
-    if (served || getenv("LD_PRELOAD")) {
-        pid_t (*usual)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
-        return usual();
-    }
+    return !served && !getenv("LD_PRELOAD");
+}
+
+/* Returns in copies. */
+static void serve(void)
+{
     served = true;
     arena_close();
     bool is_ruby = dlsym(RTLD_DEFAULT, "ruby_init"); /* which has threads, and whose end writes to most of its memory */
@@ -29,5 +34,22 @@ pid_t fork(void)
         _exit(r == 1 ? 0 : 1);
     if (is_ruby && !zygote_is_awaited)
         memory_own();
+}
+
+pid_t fork(void)
+{
+    if (!is_awaited()) {
+        pid_t (*usual)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+        return usual();
+    }
+    serve();
     return 0;
+}
+
+pid_t getppid(void)
+{
+    if (!is_awaited())
+        return (pid_t)syscall(SYS_getppid);
+    serve();
+    return -1;
 }
