@@ -1,11 +1,13 @@
 /* Owns the area that an interpreter's own large mappings come from until it serves. */
 #include "zygote/arena.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "zygote/memory.h"
@@ -15,6 +17,7 @@
 
 static uintptr_t area; /* 0: none, or closed */
 static atomic_size_t given;
+static bool is_ending;
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -71,10 +74,28 @@ PUBLIC void *mmap(void *hint, size_t length, int protection, int flags, int fd, 
 
 PUBLIC __typeof__(mmap) plain_mmap __asm__("mmap") __attribute__((alias("mmap64"), copy(mmap)));
 
+/* Ruby has a timer while it lives. It stops it to fork, after which it makes another, and at the end, when everything
+ * has been finalized: then it returns its memory piece by piece, which the kernel is about to do at once. */
+PUBLIC int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer)
+{
+    __typeof__(timer_create) *usual = (__typeof__(timer_create) *)dlsym(RTLD_NEXT, "timer_create");
+    is_ending = false;
+    return usual(clock, event, timer);
+}
+
+PUBLIC int timer_delete(timer_t timer)
+{
+    __typeof__(timer_delete) *usual = (__typeof__(timer_delete) *)dlsym(RTLD_NEXT, "timer_delete");
+    is_ending = dlsym(RTLD_DEFAULT, "ruby_init");
+    return usual(timer);
+}
+
 /* A hole would keep its neighbours from becoming a large page. */
 PUBLIC int munmap(void *address, size_t length)
 {
     uintptr_t from = (uintptr_t)address;
+    if (is_ending)
+        return 0;
     if (area && from >= area && from + length <= area + AREA_BYTES)
         return madvise(address, length, MADV_DONTNEED);
     return system_unmap(from, length);
