@@ -18,7 +18,13 @@
 typedef struct napi_env_opaque *napi_env;
 typedef struct napi_value_opaque *napi_value;
 typedef struct napi_info_opaque *napi_info;
+struct napi_scope_opaque;
 typedef napi_value (*napi_callback)(napi_env, napi_info);
+
+/* Of libuv, which is part of Node. */
+struct uv_loop_s;
+typedef void (*uv_prepare_cb)(void *handle);
+#define UV_PREPARE 9
 
 /* One function of Node's: its name, and its parameters after the environment. Each returns 0 when it worked. */
 #define NODE_FUNCTIONS(X)                                                                                              \
@@ -30,6 +36,10 @@ typedef napi_value (*napi_callback)(napi_env, napi_info);
     X(napi_get_global, napi_value *)                                                                                   \
     X(napi_call_function, napi_value, napi_value, size_t, const napi_value *, napi_value *)                            \
     X(napi_add_env_cleanup_hook, void (*)(void *), void *)                                                             \
+    X(napi_get_uv_event_loop, struct uv_loop_s **)                                                                     \
+    X(napi_open_handle_scope, struct napi_scope_opaque **)                                                             \
+    X(napi_close_handle_scope, struct napi_scope_opaque *)                                                             \
+    X(napi_has_named_property, napi_value, const char *, bool *)                                                       \
     X(napi_throw_error, const char *, const char *)
 
 static struct {
@@ -179,11 +189,54 @@ static void leave(int status, void *unused)
     _exit(status);
 }
 
-/* The same where the program came to its natural end, and Node begins to take V8 apart. */
+/* The same where the program came to its natural end, all who listen for that were told, and Node begins to take V8
+ * apart. */
 static void leave_early(void *unused)
 {
     if (exit_state && exit_state->began)
         leave(exit_state->set ? exit_state->code : 0, unused);
+}
+
+static napi_env main_env;
+
+/* Where Node takes itself apart nobody may call into the program any more. */
+static bool is_over(void)
+{
+    struct napi_scope_opaque *scope;
+    napi_value global;
+    bool has;
+    if (node.napi_open_handle_scope(main_env, &scope))
+        return false;
+    bool over = node.napi_get_global(main_env, &global) == 0 &&
+                node.napi_has_named_property(main_env, global, "process", &has) != 0;
+    node.napi_close_handle_scope(main_env, scope);
+    return over;
+}
+
+/* A program that began to exit may think better of it: what listens for that may throw. */
+static void leave_in_loop(void *handle)
+{
+    if (exit_state->began && is_over())
+        leave_early(handle);
+}
+
+/* Node closes its own handles first, and runs the loop for that: one that is called in each round is there in time to
+ * spare the rest. Where it cannot be had, the hook of the environment comes later. */
+static void watch_loop(napi_env env)
+{
+    static _Alignas(16) char handle[512];
+    size_t (*size)(int) = (size_t(*)(int))dlsym(RTLD_DEFAULT, "uv_handle_size");
+    int (*init)(struct uv_loop_s *, void *) =
+        (int (*)(struct uv_loop_s *, void *))dlsym(RTLD_DEFAULT, "uv_prepare_init");
+    int (*start)(void *, uv_prepare_cb) = (int (*)(void *, uv_prepare_cb))dlsym(RTLD_DEFAULT, "uv_prepare_start");
+    void (*unref)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "uv_unref");
+    struct uv_loop_s *loop;
+    main_env = env;
+    if (!exit_state || !size || !init || !start || !unref || size(UV_PREPARE) > sizeof handle ||
+        node.napi_get_uv_event_loop(env, &loop))
+        return;
+    if (init(loop, handle) == 0 && start(handle, leave_in_loop) == 0)
+        unref(handle);
 }
 
 /* fork(socket, Math.random): gives the process id of each copy, negative where a program waits already. The zygote
@@ -198,6 +251,9 @@ static napi_value fork_whole(napi_env env, napi_info info)
         return fail(env, "fork(socket, Math.random)");
     if (!generator)
         return fail(env, "the random generator was not found");
+    on_exit(leave, NULL);
+    node.napi_add_env_cleanup_hook(env, leave_early, NULL);
+    watch_loop(env);
     int r = zygote_serve_whole(socket);
     if (r != 0)
         _exit(r == 1 ? 0 : 1);
@@ -205,8 +261,6 @@ static napi_value fork_whole(napi_env env, napi_info info)
         static const char text[] = "zygote: cannot reseed the random generators\n";
         _exit(write(2, text, sizeof text - 1) < 0 ? 2 : 1);
     }
-    on_exit(leave, NULL);
-    node.napi_add_env_cleanup_hook(env, leave_early, NULL);
     return node.napi_create_int32(env, zygote_is_awaited ? -getpid() : getpid(), &pid) ? NULL : pid;
 }
 
