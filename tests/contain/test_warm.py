@@ -200,6 +200,17 @@ def test_what_a_copy_was_forked_by_is_out_of_its_way(engine, language):
     assert result["stdout"].splitlines() == ["forked", "forked", "mapped", "[]", "0"], result
 
 
+def test_a_copy_ends_only_when_its_program_does(engine):
+    """It leaves as soon as Node takes itself apart; an exit that is called off is not that."""
+    need("javascript")
+    code = """process.once('exit', () => { throw new Error('not yet'); });
+try { process.exit(5); } catch (error) { console.log(error.message); }
+process.on('exit', (code) => console.log('exit', code));
+setTimeout(() => { console.log('later'); process.exitCode = 6; }, 50);"""
+    result = engine.run_warm("javascript", code)
+    assert (result["stdout"].splitlines(), result["exit_code"]) == (["not yet", "later", "exit 6"], 6), result
+
+
 @pytest.mark.needs("cgroup")
 def test_slots_are_known_to_be_small():
     """Once one has been looked at, room for two of unknown size is room for a pool of them."""
@@ -216,7 +227,7 @@ def restrictions_of_who_waits(engine):
     zygotes = engine.zygotes()
     for pid, (_, name) in children(engine.warden).items():
         lines = read(f"/proc/{pid}/status").splitlines()
-        if lines and name not in ("cordon-init", "cordon-scout") and pid not in zygotes:
+        if lines and name not in ("cordon-init", "cordon-maker", "cordon-scout") and pid not in zygotes:
             status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
             found.append({name: status[name] for name in ("CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")})
     return found

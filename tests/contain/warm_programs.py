@@ -364,7 +364,7 @@ print("held", flush=True)
 os._exit(7)
 """
 
-# The library that forks an interpreter lies before the C library in it: its fork() must be the system's again, its mappings too, and
+# The library that forks an interpreter lies before the C library in it: its fork() and getppid() must be the system's again, its mappings too, and
 # nothing of it may go on to another process. Prints "forked" from a child, "mapped", and the variables of a process it starts.
 PRELOADED = {
     "python": """
@@ -372,9 +372,10 @@ import ctypes, os, subprocess
 libc = ctypes.CDLL(None, use_errno=True)
 for name in (None, b"/nowhere.so"):
     libc.unsetenv(b"LD_PRELOAD") if name is None else libc.setenv(b"LD_PRELOAD", name, 1)
+    assert libc.getppid() == os.getppid() == int(open("/proc/self/stat").read().split()[3])
     pid = libc.fork()
     if pid == 0:
-        os.write(1, b"forked\\n")
+        os.write(1, b"forked\\n" if libc.getppid() == 2 else b"strange\\n")
         os._exit(9)
     assert pid > 2 and os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9, pid
 libc.unsetenv(b"LD_PRELOAD")
@@ -398,7 +399,17 @@ subprocess.run("env | grep -c ^LD_; true", shell=True)
 pid = fork { $stdout.write("forked\\n"); $stdout.flush; exit! 9 }
 Process.wait(pid)
 raise pid.to_s unless pid > 2 && $?.exitstatus == 9
-puts 'forked', 'mapped'
+puts 'forked'
+require 'fiddle'
+map = Fiddle::Function.new(Fiddle::Handle::DEFAULT['mmap'], [1, 5, 4, 4, 4, 5], 5)
+unmap = Fiddle::Function.new(Fiddle::Handle::DEFAULT['munmap'], [5, 5], 4)
+[-> {}, -> { system('true') }, -> { Process.wait(fork { exit!(unmap.call(map.call(nil, 1 << 20, 3, 0x22, -1, 0), 1 << 20)) }) }].each do |before|
+  before.()
+  at = map.call(nil, 1 << 20, 3, 0x22, -1, 0)
+  listed = -> { File.read('/proc/self/maps').scan(/^(\\h+)-(\\h+)/).any? { |from, to| (from.hex...to.hex).cover?(at) } }
+  raise 'not mapped' unless listed.() && unmap.call(at, 1 << 20) == 0 && !listed.()
+end
+puts 'mapped'
 p ENV.keys.grep(/^LD_/)
 $stdout.flush
 system('env | grep -c ^LD_; true')

@@ -107,6 +107,9 @@ PROGRAMS = {
         "handled": Program("process.on('uncaughtException', (e, o) => console.log(e.message, o));\nsetTimeout(() => console.log('on'), 2);\nthrow new Error('x')"),
         "exit": Program("process.exit(3)"),
         "exit code": Program("process.exitCode = 4"),
+        "exit that fails": Program("process.once('exit', () => { throw new Error('not yet'); });\n"
+                                   "try { process.exit(5); } catch (e) { console.log(e.message); }\n"
+                                   "setTimeout(() => { console.log('later'); process.exitCode = 6; }, 20);"),
         "at exit": Program("process.on('exit', (c) => console.log('last', c)); console.log('first')"),
         "order": Program("process.nextTick(() => console.log('tick')); Promise.resolve().then(() => console.log('promise'));\n"
                          "setImmediate(() => console.log('immediate')); queueMicrotask(() => console.log('task')); console.log('now')"),
@@ -147,6 +150,7 @@ PROGRAMS = {
         "stderr": Program("warn 'e'\n$stderr.print 'no newline'"),
         "unicode": Program("puts 'hé😀', __ENCODING__"),
         "own file": Program("print File.read(__FILE__), DATA.read\n__END__\ndata\n"),
+        "not unicode": Program(b"# encoding: iso-8859-1\np 'h\xe9'.encode('utf-8'), DATA.binmode.read\n__END__\n\xff\xfe\n"),
         "second file": Program("require_relative 'lib/h'\nputs f(2)", files={"lib/h.rb": ("644", "def f(x) = x * 21")}),
         "other entry": Program("p $0, ARGV, __FILE__, Dir.children('.').sort", entry="src/app.rb", args=("a",)),
         "magic comments": Program("#!/usr/bin/env ruby\n# frozen_string_literal: true\np 'a'.frozen?, __LINE__"),
