@@ -2,10 +2,13 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 
+# Shows what a command printed only when it failed.
+quietly = { said=$$($(1) 2>&1) || { echo "$$said"; exit 1; }; }
+
 .PHONY: all setup run tour test bench bench-http lint format install clean languages contain-list contain-mutants test-v2 soak
 
 all: setup
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null
+	@test -f $(BUILD)/build.ninja || $(call quietly,meson setup $(BUILD) --prefix=$(PREFIX))
 	@said=$$(ninja -C $(BUILD) --quiet 2>&1) || { echo "$$said"; exit 1; }; echo "$$said" | grep -v 'no work to do' || true
 
 # Installs missing Debian packages when it may; otherwise prints the line to run.
@@ -22,8 +25,12 @@ run: all
 tour: all
 	@tools/tour $(BUILD)/cordon
 
-test: all
+# A build from before the test packages were there has no unit tests: it is set up again.
+test: setup
 	@tools/setup test
+	@test ! -f $(BUILD)/build.ninja || test -e $(BUILD)/tests/unit/warden_test_cgroup || \
+		$(call quietly,meson setup --reconfigure $(BUILD))
+	@$(MAKE) --no-print-directory all
 	@tests/run
 
 bench: all
