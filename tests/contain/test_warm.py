@@ -15,8 +15,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from engine import OPTIONAL, PROGRAM, ROOT, Engine, children, read, wait_for  # noqa: E402
 from warm_programs import (  # noqa: E402
-    ATTACK_BESIDE, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, PRELOADED, RANDOM, REFUSED,
-    USED_BEFORE, installed)
+    ATTACK_BESIDE, CLOCK_SEEDED, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, PRELOADED, RANDOM,
+    REFUSED, USED_BEFORE, installed)
 
 LATER = 50  # more runs than there are recycled identities
 MARK = re.compile("MARK[0-9a-f]{60}")
@@ -74,7 +74,8 @@ def test_no_random_number_comes_twice(language):
     assert len(rows[0]) > 1
     for source in rows[0]:
         values = [row[source] for row in rows]
-        assert len(set(values)) == len(values), f"{source}: {sorted(values)}"
+        again = len(values) - len(set(values))
+        assert again <= (source in CLOCK_SEEDED), f"{source}: {sorted(values)}"
     if waits(language):
         assert count_warm(results) >= 8
 

@@ -10,6 +10,10 @@ def installed(language):
     return shutil.which(TOOLS.get(language, language), path=CELL_PATH)
 
 
+# What an interpreter seeds from nothing but the microsecond and its process id, when a program first asks: every program is
+# process 2, so two that ask in the same microsecond have the same numbers. A state shared by cells would repeat in most of them.
+CLOCK_SEEDED = {"lcg"}
+
 # Each line: where the number comes from, the number.
 RANDOM = {
     "python": """
