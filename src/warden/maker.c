@@ -206,19 +206,21 @@ static int adopt_init(struct warden *warden, struct cell *cell, pid_t pid, enum 
 static void take_answer(struct warden *warden, struct cell *cell, const struct make_answer *answer)
 {
     enum cell_step step = STEP_CLONE;
+    int r = -1, error = answer->error;
     cell->being_made = false;
-    errno = answer->error;
     if (answer->outcome == MAKE_REFUSED)
         expect_init(warden, cell); /* its helper may have been killed before it could tell */
-    if (answer->outcome == MAKE_DIRTY) {
+    else if (answer->outcome == MAKE_CLONED) {
+        r = adopt_init(warden, cell, answer->pid, &step);
+        error = errno;
+    } else {
         identity_discard(cell->identity);
         cell->identity = NULL;
-        if (cell->phase == PHASE_ENDED || maker_order(warden, cell, &step) == 0)
-            return;
-    } else if (answer->outcome == MAKE_CLONED && adopt_init(warden, cell, answer->pid, &step) == 0)
-        return;
-    if (cell->phase != PHASE_ENDED)
-        cell_fail(warden, cell, step, 0, errno, NULL);
+        r = cell->phase == PHASE_ENDED ? 0 : maker_order(warden, cell, &step);
+        error = errno;
+    }
+    if (r < 0 && cell->phase != PHASE_ENDED)
+        cell_fail(warden, cell, step, 0, error, NULL);
 }
 
 static bool is_reaped(pid_t pid)

@@ -1,5 +1,6 @@
 """Waiting cells when something goes wrong: zygotes and wardens killed, limits that are not the pool's, requests that need a start of
 their own; and that nothing is used up, by waiting or by many runs."""
+import errno
 import os
 import signal
 import subprocess
@@ -121,6 +122,20 @@ def test_who_makes_cells_may_die_under_load(prey, pause):
         assert pool_of(engine)["failed"] >= 3
         assert {engine.run("python", HELLO)["status"] for _ in range(10)} <= {"ok", "cancelled"}
         assert_tidy(engine)
+
+
+def test_a_slot_that_cannot_be_made_says_why():
+    """The control and the kernel's own reason, where it allows no further namespace of a kind."""
+    prefix = ["unshare", "-Ur", "sh", "-c", 'echo 0 > "$0" && exec "$@"', "/proc/sys/user/max_pid_namespaces"]
+    if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespace to try it in")
+    with Engine(prefix=prefix) as engine:
+        with pytest.raises(AssertionError, match="pidns"):
+            engine.run("bash", "echo ran", optional=["cgroup"])
+
+        def failures():
+            return [pool["failure"] for pool in engine.pools().values() if pool["failed"]]
+        assert wait_for(failures) and all(os.strerror(errno.ENOSPC) in each for each in failures()), engine.pools()
 
 
 def test_a_zygote_that_never_serves_is_given_up():

@@ -182,9 +182,10 @@ class Daemon:
 
     def warden(self):
         """The pid of its warden."""
-        found = [pid for pid in descendants(self.pid) if name_of(pid) == "cordon-warden"]
-        assert found, "there is no warden"
-        return min(found)
+        found = [int(name) for name in os.listdir("/proc") if name.isdigit() and (_stat(name) or "?")[1:2] == (self.pid,)]
+        found = [pid for pid in found if name_of(pid) == "cordon-warden"]
+        assert len(found) == 1, f"the daemon's wardens: {found}"
+        return found[0]
 
     # Calling it
 
