@@ -108,10 +108,11 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     if (!engine)
         return error_nomem(err);
     engine->references = 1;
-    engine->socket = engine->warden_pidfd = engine->bell = -1;
+    engine->socket = engine->warden_pidfd = engine->bell.timer = -1;
     engine->warm_bytes = options->warm_bytes;
     pthread_mutex_init(&engine->versions_lock, NULL);
     pthread_mutex_init(&engine->pools_lock, NULL);
+    pthread_mutex_init(&engine->bell.lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
     char **directories = NULL;
     int code = own ? 0 : error_sys(err, errno, "engine", "cannot read /proc/self/maps");
@@ -158,7 +159,8 @@ void engine_unref(struct cordon_engine *engine)
     versions_free(engine);
     compile_cache_free(engine->compiled);
     warm_free(engine);
-    cleanup_close(&engine->bell); /* not before the last run, which may still ring it */
+    cleanup_close(&engine->bell.timer); /* not before the last run, which may still ring it */
+    pthread_mutex_destroy(&engine->bell.lock);
     pthread_mutex_destroy(&engine->versions_lock);
     free(engine);
 }

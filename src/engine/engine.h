@@ -23,7 +23,11 @@ struct cordon_engine {
     pthread_mutex_t pools_lock;
     struct known_pool *pools; /* that the warden knows */
     struct offer *offers;     /* cells to be had without asking; under the same lock */
-    int bell;                 /* eventfd: the warden looks at the sockets of those that were taken */
+    struct bell {
+        int timer; /* when it is due, the warden looks at the sockets of those that were taken */
+        uint64_t due_us;
+        pthread_mutex_t lock;
+    } bell;
     char *zygote_path;        /* NULL: none is forked */
 };
 

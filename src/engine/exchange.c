@@ -203,13 +203,12 @@ static bool take_streams(struct exchange *exchange, const int *fds, size_t count
 /* The warden does not wait on the socket of a cell that was offered. */
 static void ring(const struct exchange *exchange)
 {
-    const uint64_t one = 1;
     if (exchange->offered)
-        (void)!write(exchange->engine->bell, &one, sizeof one);
+        offers_ring(exchange->engine);
 }
 
-/* Straight to a program that waits, if one was offered for such a run. The warden is told first: it keeps the limits
- * whatever becomes of the caller, and knows by the time the program does anything. */
+/* Straight to a program that waits, if one was offered for such a run. The warden is told first: it looks when the
+ * program does anything that concerns it, or the bell rings, whatever has become of the caller. */
 static bool take_offer(struct exchange *exchange, const struct exchange_input *input)
 {
     const struct plan_source *plan = input->plan;
@@ -230,7 +229,7 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
     exchange->offered = true;
     bool good = open_stdin_source(exchange, input) == 0 &&
                 send(exchange->talk, &take, sizeof take, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof take;
-    ring(exchange);
+    offers_ring_soon(exchange->engine);
     good = good && code_send(offer->fds[OFFER_PROGRAM], &code) == 0 && watch(exchange, exchange->talk, EPOLLIN) == 0;
     size_t streams = offer->fd_count - OFFER_STREAMS;
     offer->fd_count = OFFER_STREAMS; /* the exchange has the others now */
@@ -370,18 +369,20 @@ static void take_event(struct exchange *exchange)
     union {
         uint32_t type;
         struct event_failed failed;
-        struct event_ended ended;
+        struct ended_message message;
     } event;
+    struct event_ended *end = &event.message.ended;
     int fds[STARTED_MAX];
     size_t fd_count = 0;
     ssize_t n = fd_receive_now(exchange->talk, &event, sizeof event, fds, STARTED_MAX, &fd_count);
     if (n < 0 && errno == EAGAIN)
         return;
-    bool ended = n >= (ssize_t)offsetof(struct event_ended, denials) && event.type == EVENT_ENDED;
-    for (int i = 0; i < 2 && ended && !event.ended.taken; i++)
+    bool ended = n >= (ssize_t)sizeof *end && event.type == EVENT_ENDED &&
+                 (size_t)n == sizeof *end + end->denial_count * sizeof *event.message.denials;
+    for (int i = 0; i < 2 && ended && !end->taken; i++)
         take_output(exchange, i, DRAIN_MAX);
     bool ran = exchange->streams[0].total + exchange->streams[1].total > 0;
-    if (exchange->offered && !(ended && (event.ended.taken || ran))) {
+    if (exchange->offered && !(ended && (end->taken || ran))) {
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);
         exchange->state = EXCHANGE_VOID;
@@ -392,7 +393,15 @@ static void take_event(struct exchange *exchange)
         exchange->failed = event.failed;
         finish(exchange, EXCHANGE_FAILED);
     } else if (ended) {
-        memcpy(&exchange->ended, &event.ended, (size_t)n);
+        exchange->ended = *end;
+        size_t size = end->denial_count * sizeof *exchange->denials;
+        exchange->denials = size ? malloc(size) : NULL;
+        if (exchange->denials)
+            memcpy(exchange->denials, event.message.denials, size);
+        else {
+            exchange->ended.denials_dropped += end->denial_count;
+            exchange->ended.denial_count = 0;
+        }
         exchange->work_fd = fd_count ? fds[0] : -1;
         finish(exchange, EXCHANGE_ENDED);
     } else
@@ -443,6 +452,8 @@ void exchange_close(struct exchange *exchange)
     buf_free(&exchange->value);
     free(exchange->stdin_buffer);
     exchange->stdin_buffer = NULL;
+    free(exchange->denials);
+    exchange->denials = NULL;
     cleanup_close(&exchange->work_fd);
     exchange->work_fd = -1;
 }

@@ -61,6 +61,7 @@ struct exchange {
     bool offered; /* no order was given: the cell had been offered */
     struct event_failed failed;
     struct event_ended ended;
+    struct wire_denial *denials; /* as many as `ended` says */
     int work_fd; /* the cell's work directory, once it ended */
     uint64_t sent_us;
 };

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
+
+/* A program that runs for longer than this is known to the warden. */
+#define RING_US 500
 
 void offer_free(struct offer *offer)
 {
@@ -64,8 +69,9 @@ struct offer *offer_take(struct cordon_engine *engine, uint64_t pool, const stru
         else
             offer_free(offer);
     }
-    while (!found && (offer = receive(engine)))
-        if (fits(offer, pool, limits))
+    /* All of them: while descriptors lie in a socket, the kernel looks for lost ones whenever one is closed. */
+    while ((offer = receive(engine)))
+        if (!found && fits(offer, pool, limits))
             found = offer;
         else {
             offer->next = engine->offers;
@@ -73,6 +79,35 @@ struct offer *offer_take(struct cordon_engine *engine, uint64_t pool, const stru
         }
     pthread_mutex_unlock(&engine->pools_lock);
     return found;
+}
+
+static void set_timer(const struct bell *bell, uint64_t at_us)
+{
+    struct itimerspec when = {
+        .it_value = {.tv_sec = (time_t)(at_us / 1000000), .tv_nsec = (long)(at_us % 1000000) * 1000}};
+    timerfd_settime(bell->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void offers_ring(struct cordon_engine *engine)
+{
+    struct bell *bell = &engine->bell;
+    pthread_mutex_lock(&bell->lock);
+    set_timer(bell, 1); /* long ago */
+    bell->due_us = 0;
+    pthread_mutex_unlock(&bell->lock);
+}
+
+/* One that is set already does for everybody who spoke before it is due. */
+void offers_ring_soon(struct cordon_engine *engine)
+{
+    struct bell *bell = &engine->bell;
+    pthread_mutex_lock(&bell->lock);
+    uint64_t now = clock_us();
+    if (bell->due_us <= now) {
+        bell->due_us = now + RING_US;
+        set_timer(bell, bell->due_us);
+    }
+    pthread_mutex_unlock(&bell->lock);
 }
 
 void offers_free(struct cordon_engine *engine)

@@ -18,6 +18,11 @@ struct offer {
 struct offer *offer_take(struct cordon_engine *engine, uint64_t pool, const struct limits *limits);
 /* Closes what is left of it. */
 void offer_free(struct offer *offer);
+/* Has the warden look at the sockets of what was taken: at once, or before long. Most programs have ended by then, and
+ * it has looked for that reason. */
+void offers_ring(struct cordon_engine *engine);
+void offers_ring_soon(struct cordon_engine *engine);
+
 void offers_free(struct cordon_engine *engine);
 
 #endif

@@ -118,11 +118,32 @@ void prepared_free(struct prepared *prepared)
     prepared->sources = NULL;
 }
 
-int prepare_check(const struct prepared *prepared, const struct prepared_step *step, cordon_error *err)
+int prepare_command(const struct prepared *prepared, struct prepared_step *step, cordon_error *err)
+{
+    const cordon_request *request = prepared->request;
+    struct command_input input = {.entry = prepared->entry,
+                                  .sources = prepared->sources,
+                                  .args = step->compile ? NULL : &request->args,
+                                  .env = step->compile ? NULL : request->env,
+                                  .env_count = step->compile ? 0 : request->env_count,
+                                  .limits = step->plan.limits};
+    if (step->command.argv)
+        return 0;
+    int code = command_build(step->of, &input, &step->command, err);
+    if (code < 0)
+        return code;
+    step->plan.argv = step->command.argv;
+    step->plan.envp = step->command.envp;
+    step->plan.candidates = step->command.candidates;
+    return 0;
+}
+
+int prepare_check(const struct prepared *prepared, struct prepared_step *step, cordon_error *err)
 {
     const struct manifest *manifest = prepared->manifest;
-    if (environment_find(step->command.candidates))
-        return 0;
+    int code = prepare_command(prepared, step, err);
+    if (code < 0 || environment_find(step->command.candidates))
+        return code;
     error_set(err, CORDON_ENOTFOUND, "language", "%s cannot run here: %s is not installed", manifest->name,
               step->command.argv[0]);
     if (!manifest->packages_count)
@@ -182,26 +203,13 @@ int prepare_step(const struct prepared *prepared, bool compile, const struct col
     const struct manifest_step *of = compile                                   ? manifest->compile
                                      : request->has_code && manifest->run_code ? manifest->run_code
                                                                                : manifest->run;
-    *step = (struct prepared_step){0};
-    const struct limits *limits = compile ? &prepared->compile_limits : &prepared->limits;
-    struct command_input input = {.entry = prepared->entry,
-                                  .sources = prepared->sources,
-                                  .args = compile ? NULL : &request->args,
-                                  .env = compile ? NULL : request->env,
-                                  .env_count = compile ? 0 : request->env_count,
-                                  .limits = limits};
-    int code = command_build(of, &input, &step->command, err);
-    if (code == 0 && (gather_files(prepared, made, step) < 0 || list_etc(manifest, step) < 0))
-        code = error_nomem(err);
-    if (code < 0) {
+    *step = (struct prepared_step){.of = of, .compile = compile};
+    if (gather_files(prepared, made, step) < 0 || list_etc(manifest, step) < 0) {
         prepared_step_free(step);
-        return code;
+        return error_nomem(err);
     }
-    step->plan.limits = limits;
+    step->plan.limits = compile ? &prepared->compile_limits : &prepared->limits;
     step->plan.optional = request->optional;
-    step->plan.argv = step->command.argv;
-    step->plan.envp = step->command.envp;
-    step->plan.candidates = step->command.candidates;
     step->plan.etc = step->etc;
     step->plan.files = step->files;
     step->plan.file_fds = step->file_fds;

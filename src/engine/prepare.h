@@ -26,7 +26,9 @@ void prepared_free(struct prepared *prepared);
 
 /* One step of it. `made`: what the compile step left, or NULL. The plan borrows from prepared, step and made. */
 struct prepared_step {
-    struct command command;
+    const struct manifest_step *of;
+    bool compile;
+    struct command command; /* made by prepare_command() */
     struct plan_file *files;
     int *file_fds;
     char **etc;      /* NULL-terminated, items borrowed */
@@ -36,8 +38,10 @@ struct prepared_step {
 
 int prepare_step(const struct prepared *prepared, bool compile, const struct collected *made,
                  struct prepared_step *step, cordon_error *err);
-/* That what it runs is installed. */
-int prepare_check(const struct prepared *prepared, const struct prepared_step *step, cordon_error *err);
+/* The command, unless it is there: whoever goes to a waiting interpreter needs none. */
+int prepare_command(const struct prepared *prepared, struct prepared_step *step, cordon_error *err);
+/* That what it runs is installed; makes the command for it. */
+int prepare_check(const struct prepared *prepared, struct prepared_step *step, cordon_error *err);
 void prepared_step_free(struct prepared_step *step);
 
 #endif

@@ -87,11 +87,14 @@ static int start_stage(cordon_run *run, cordon_error *err)
     int code = prepare_step(&run->prepared, compile, compile ? NULL : made, &run->step, err);
     if (code < 0)
         return code;
-    if (compile && find_compiled(run)) {
+    if (compile)
+        code = prepare_command(&run->prepared, &run->step, err);
+    if (code == 0 && compile && find_compiled(run)) {
         prepared_step_free(&run->step);
         return after_compile(run, err);
     }
-    code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);
+    if (code == 0)
+        code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);
     if (code < 0) {
         prepared_step_free(&run->step);
         return code;
@@ -138,19 +141,20 @@ static void end_stage(cordon_run *run)
     prepared_step_free(&run->step);
 }
 
-static int take_denials(const struct event_ended *ended, struct outcome *outcome)
+static int take_denials(const struct exchange *exchange, struct outcome *outcome)
 {
+    const struct event_ended *ended = &exchange->ended;
     outcome->denials = calloc(ended->denial_count + 1, sizeof *outcome->denials);
     if (!outcome->denials)
         return -1;
     outcome->denial_count = ended->denial_count;
     for (uint32_t i = 0; i < ended->denial_count; i++) {
         struct denial *denial = &outcome->denials[i];
-        snprintf(denial->kind, sizeof denial->kind, "%s", ended->denials[i].kind);
-        snprintf(denial->what, sizeof denial->what, "%s", ended->denials[i].what);
+        snprintf(denial->kind, sizeof denial->kind, "%s", exchange->denials[i].kind);
+        snprintf(denial->what, sizeof denial->what, "%s", exchange->denials[i].what);
         snprintf(denial->hint, sizeof denial->hint, "%s",
-                 *ended->denials[i].hint ? ended->denials[i].hint : explain_denied_call(denial->what));
-        denial->count = ended->denials[i].count;
+                 *exchange->denials[i].hint ? exchange->denials[i].hint : explain_denied_call(denial->what));
+        denial->count = exchange->denials[i].count;
     }
     return 0;
 }
@@ -180,7 +184,7 @@ static int take_outcome(cordon_run *run, struct outcome *outcome)
     }
     uint64_t spent = clock_us() - run->exchange.sent_us;
     outcome->finish_us = spent > ended->start_us + ended->run_us ? spent - ended->start_us - ended->run_us : 0;
-    return take_denials(ended, outcome);
+    return take_denials(&run->exchange, outcome);
 }
 
 static void append(void *sink, const void *bytes, size_t length)

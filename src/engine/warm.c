@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -173,7 +173,7 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
 
 /* The key of the pool, which is made known if it is not. */
 static int pool_key(struct cordon_engine *engine, const struct known_pool *wanted, const struct prepared *prepared,
-                    const struct prepared_step *step, uint64_t *key, cordon_error *err)
+                    struct prepared_step *step, uint64_t *key, cordon_error *err)
 {
     int code = 0;
     pthread_mutex_lock(&engine->pools_lock);
@@ -286,9 +286,9 @@ int warm_choose(struct cordon_engine *engine, const struct prepared *prepared, b
 static void hang_bell(struct cordon_engine *engine)
 {
     struct order order = {.size = sizeof order, .type = ORDER_BELL};
-    engine->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (engine->bell >= 0)
-        fd_send(engine->socket, &order, sizeof order, &engine->bell, 1);
+    engine->bell.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (engine->bell.timer >= 0)
+        fd_send(engine->socket, &order, sizeof order, &engine->bell.timer, 1);
 }
 
 int warm_enable(struct cordon_engine *engine)

@@ -46,11 +46,24 @@ struct code {
     char file_count[8];
 };
 
+/* Of at most seven digits; every run waits for these. */
+static size_t put_decimal(char *text, size_t number)
+{
+    char digits[8];
+    size_t count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) && count < sizeof digits);
+    for (size_t i = 0; i < count; i++)
+        text[i] = digits[count - 1 - i];
+    return count;
+}
+
 static void add(struct code *code, const void *bytes, size_t length)
 {
     code->parts[code->count++] = (struct iovec){(void *)bytes, length};
-    code->header_length +=
-        (size_t)snprintf(code->header + code->header_length, sizeof code->header - code->header_length, "%zu ", length);
+    code->header_length += put_decimal(code->header + code->header_length, length);
+    code->header[code->header_length++] = ' ';
 }
 
 int code_send(int socket, const struct code_source *source)
@@ -60,7 +73,7 @@ int code_send(int socket, const struct code_source *source)
     code.header_length = 0;
     for (size_t i = 0; i < source->handover_count; i++)
         add(&code, source->handover[i], strlen(source->handover[i]));
-    add(&code, code.file_count, (size_t)snprintf(code.file_count, sizeof code.file_count, "%zu", source->file_count));
+    add(&code, code.file_count, put_decimal(code.file_count, source->file_count));
     for (size_t i = 0; i < source->file_count; i++) {
         const struct plan_file *file = &source->files[i];
         add(&code, file->path, strlen(file->path));

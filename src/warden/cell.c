@@ -27,6 +27,8 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 #define SAMPLE_ALONE_US 10000
 /* After an answer that can go first: the caller has the processor for its part before the clearing away begins. */
 #define ANSWER_US 500
+/* And so long at most while one run follows the other, each of which would wait for it. */
+#define LINGER_US 20000
 
 static void send_failure(struct cell *cell, enum control control, enum cell_step step, uint32_t detail, int error,
                          const char *text)
@@ -64,9 +66,8 @@ void cell_fail(struct warden *warden, struct cell *cell, enum cell_step step, ui
 static void send_ending(struct warden *warden, struct cell *cell, bool stands_still)
 {
     uint64_t oom_kills = 0;
-    static struct event_ended event; /* large, and mostly not used */
-    memset(&event, 0, offsetof(struct event_ended, denials));
-    event.type = EVENT_ENDED;
+    static struct ended_message message; /* large, and mostly not used */
+    struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
     /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
     bool alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
@@ -89,14 +90,15 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     event.run_us = cell->ended_us - cell->started_us;
     event.denial_count = cell->denial_count;
     event.denials_dropped = cell->denials_dropped;
+    message.ended = event;
     size_t size = sizeof(struct wire_denial) * cell->denial_count;
     if (size)
-        memcpy(event.denials, cell->denials, size);
-    size += offsetof(struct event_ended, denials);
+        memcpy(message.denials, cell->denials, size);
+    size += sizeof message.ended;
     if (cell->probe)
         zygote_proved(warden, cell->pool, verdict.status == CORDON_STATUS_OK);
     if (cell->run.fd >= 0)
-        fd_send(cell->run.fd, &event, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
+        fd_send(cell->run.fd, &message, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
     if (cell->put_down || !cell->by_bell) /* else there is time for that after the answer */
         cell_leave_caller(warden, cell);
 }
@@ -415,10 +417,20 @@ static bool is_in_the_making(const struct cell *cell)
     return cell->phase == PHASE_MAKING || cell->phase == PHASE_WARMING || (cell->phase == PHASE_SLOT && cell->ordered);
 }
 
+/* Answered, and still as it was when its program ended: nothing runs in it. */
+static bool lingers(const struct warden *warden, struct cell *cell, uint64_t now_us)
+{
+    uint64_t latest = cell->ended_us + LINGER_US, until = pool_burst_ends(warden);
+    if (cell->put_down || now_us >= latest || now_us >= until || warden->leaving || pool_is_crowded(warden))
+        return false;
+    cell->retry_us = until < latest ? until : latest;
+    return true;
+}
+
 void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     if (cell->phase == PHASE_ENDED) {
-        if (now_us >= cell->retry_us)
+        if (now_us >= cell->retry_us && !lingers(warden, cell, now_us))
             cell_clear_away(warden, cell, now_us);
         return;
     }

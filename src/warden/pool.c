@@ -19,7 +19,10 @@
 #define YOUNG_US     20000
 #define QUIET_US     400
 #define FILLING_MAX  2
-#define OFFERS_MAX   4 /* of all pools: each holds descriptors of the caller */
+/* Who has his answer has the processor first; whoever runs one program after the other takes the second offer by then. */
+#define OFFER_US     150
+#define OFFERS_EACH  2 /* of one pool */
+#define OFFERS_MAX   8 /* of all pools: each holds descriptors of the caller */
 #define STRANGERS_US 20000
 #define TARGET_FIRST 2
 #define IDLE_US      (30 * SECOND_US)
@@ -115,9 +118,10 @@ static unsigned wanted(const struct warden *warden, const struct pool *pool)
     return at_most(pool->target > pool->floor ? pool->target : pool->floor, ceiling(warden, pool));
 }
 
+/* A burst is served from what waits until little is left, undisturbed by the making of more. */
 bool pool_is_short(const struct warden *warden, const struct pool *pool)
 {
-    return 2 * (pool->counts.ready + pool->counts.offered) < wanted(warden, pool);
+    return 8 * (pool->counts.ready + pool->counts.offered) < wanted(warden, pool);
 }
 
 static void make_cell(struct warden *warden, struct pool *pool)
@@ -385,7 +389,7 @@ bool pool_is_crowded(const struct warden *warden)
     return runs > warden->processors;
 }
 
-/* When nobody is likely to need the warden, so long after the last end of a run. */
+/* So long after the last end of a run nobody is likely to need the warden. */
 static uint64_t quiet_at(const struct warden *warden, uint64_t after_us)
 {
     uint64_t quiet = warden->last_end_us + after_us;
@@ -396,6 +400,11 @@ static uint64_t quiet_at(const struct warden *warden, uint64_t after_us)
             quiet = young_until;
     }
     return quiet;
+}
+
+uint64_t pool_burst_ends(const struct warden *warden)
+{
+    return quiet_at(warden, QUIET_US);
 }
 
 /* When the next cell may be made; UINT64_MAX when none is wanted. */
@@ -417,10 +426,12 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
     unsigned offered = 0;
     for (const struct pool *other = warden->pools; other; other = other->next)
         offered += other->counts.offered;
-    if (pool->kind == POOL_SLOTS || !pool->counts.oldest_warm || pool->counts.offered || offered >= OFFERS_MAX ||
-        warden->leaving || warden->bell.fd < 0 || !(pool->served || pool->floor))
+    /* The others are for orders, which can be of any kind. */
+    bool enough = pool->counts.offered && pool->counts.ready < 2;
+    if (pool->kind == POOL_SLOTS || !pool->counts.oldest_warm || enough || pool->counts.offered >= OFFERS_EACH ||
+        offered >= OFFERS_MAX || warden->leaving || warden->bell.fd < 0 || !(pool->served || pool->floor))
         return UINT64_MAX;
-    return quiet_at(warden, 0); /* whoever runs one program after the other comes back at once */
+    return quiet_at(warden, OFFER_US);
 }
 
 void pool_expect_stranger(struct warden *warden)

@@ -19,7 +19,7 @@ enum order_type {
     ORDER_POOL,  /* plan of what waits in it, plan of its zygote if it has one: waiting cells for such runs */
     ORDER_WARM,  /* socket: make `count` cells of a pool ready; one struct event_warm when they are, or cannot be */
     ORDER_POOLS, /* socket: one struct event_pool for each pool, then end of file */
-    ORDER_BELL   /* eventfd that rings when something was said on the socket of an offered cell, or it was closed */
+    ORDER_BELL   /* timer that rings when something was said on the socket of an offered cell, or it was closed */
 };
 
 enum pool_kind {
@@ -151,8 +151,12 @@ struct event_ended {
     struct usage usage;
     uint32_t denial_count;
     uint32_t denials_dropped; /* kinds of denial beyond the table */
+};
+
+/* Sent up to the last denial in use; the work directory's descriptor comes with it. */
+struct ended_message {
+    struct event_ended ended;
     struct wire_denial denials[DENIALS_MAX];
-    /* Sent up to the last denial in use; the work directory's descriptor comes with it. */
 };
 
 #endif
