@@ -158,7 +158,7 @@ static const struct option_row rows[] = {
      NULL},
     {"runs", 0, "N", "runs of each for the latency (default 100; fewer of slow ones)", handle_runs, NULL},
     {"seconds", 0, "S", "how long each throughput is measured (default 5; 0: not)", handle_seconds, NULL},
-    {"workers", 0, "LIST", "how many runs at once (default 2,8)", handle_workers, NULL},
+    {"workers", 0, "LIST", "how many runs at once (default 1,2,8)", handle_workers, NULL},
     {"gap", 0, "MS", "pause before each run of the second series (default 50; 0: none)", handle_gap, NULL},
     {"only", 0, "WHO", "cordon or peers", handle_only, NULL},
     {"json", 0, NULL, "print one object instead of the table", handle_json, NULL},
@@ -178,7 +178,8 @@ static const struct usage usage = {
                "measuring: Cordon takes them from its compile cache, the others run the executable. The\n"
                "other workloads are source text that Cordon gets with the request and the others find in\n"
                "a file. Runs go in blocks of one contestant, three blocks each, so that the one who causes\n"
-               "work after a run also pays for it. The exit code is 1 when a run of Cordon went wrong.",
+               "work after a run also pays for it. Before a block the waiting cells are filled; runs per\n"
+               "second are counted when those are used up, also of one caller. The exit code is 1 when a run of Cordon went wrong.",
 };
 
 int bench_flags_parse(struct bench_flags *flags, int argc, char **argv, cordon_error *err)
@@ -186,7 +187,7 @@ int bench_flags_parse(struct bench_flags *flags, int argc, char **argv, cordon_e
     static const char *const usual[] = {"true", "bash", "python"};
     int first = 0;
     *flags = (struct bench_flags){
-        .settings = {.runs = 100, .gap_ms = 50, .seconds = 5, .workers = {2, 8}, .worker_count = 2},
+        .settings = {.runs = 100, .gap_ms = 50, .seconds = 5, .workers = {1, 2, 8}, .worker_count = 3},
         .own = true,
         .peers = true,
     };

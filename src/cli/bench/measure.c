@@ -15,11 +15,10 @@
 #include "base/error.h"
 #include "cli/bench/bench.h"
 
-#define ROUNDS        3 /* of latency */
-#define PASSES        2 /* of throughput, the second in reverse order */
-#define SETTLE_MS     100
-#define LATENCY_CELLS 2   /* waiting at the start of a block: the uncounted run takes one */
-#define LEAD_IN       0.2 /* of the time for which runs are counted, before it */
+#define ROUNDS    3 /* of latency */
+#define PASSES    2 /* of throughput, the second in reverse order */
+#define SETTLE_MS 100
+#define LEAD_IN   0.2 /* of the time for which runs are counted, before it */
 
 int lane_open(struct lane *lane, const struct contestant *contestant, const struct workload *workload,
               const struct scratch *scratch, cordon_error *err)
@@ -155,12 +154,13 @@ static size_t block_size(size_t runs, size_t round)
     return (round + 1) * runs / ROUNDS - round * runs / ROUNDS;
 }
 
-/* The first run is not counted. */
+/* The first run is not counted. What waits is filled before, as for a burst after a while; how runs fare of which each
+ * has to wait for its own cell to be made is for the throughput to tell, of one worker too. */
 static void run_block(struct lane *lane, struct series *series, struct row *row, size_t runs, unsigned gap_ms)
 {
     struct sample sample;
     if (runs)
-        settle(lane, LATENCY_CELLS, row);
+        settle(lane, (unsigned)runs + 1, row);
     for (size_t i = 0; runs && i <= runs && !bench_interrupted; i++) {
         if (gap_ms)
             pause_ms(gap_ms);
