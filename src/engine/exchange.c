@@ -129,7 +129,10 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
     size_t count = 2;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {.size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us};
+    struct order order = {.size = sizeof order,
+                          .type = ORDER_RUN,
+                          .accepted_us = exchange->sent_us,
+                          .files_read = input->files_read};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
 }
 
@@ -223,7 +226,10 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
     struct offer *offer = offer_take(exchange->engine, plan->pool, plan->limits);
     if (!offer)
         return false;
-    struct run_command take = {.type = COMMAND_TAKE, .accepted_us = exchange->sent_us, .sent_us = clock_us()};
+    struct run_command take = {.type = COMMAND_TAKE,
+                               .files_read = input->files_read,
+                               .accepted_us = exchange->sent_us,
+                               .sent_us = clock_us()};
     exchange->talk = offer->fds[OFFER_RUN];
     offer->fds[OFFER_RUN] = -1;
     exchange->offered = true;

@@ -22,6 +22,7 @@ struct exchange_input {
     const struct plan_source *plan;
     const int *mount_fds; /* one for each mount of the plan; borrowed */
     bool no_offer;        /* by an order in any case */
+    bool files_read;      /* what the program writes is looked at after its end */
     bool lazy;            /* output is not watched until exchange_watch_output() */
     size_t output_cap;
     bool stop_on_output_limit;

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 
 /* A program that runs for longer than this is known to the warden. */
-#define RING_US 500
+#define RING_US 1000
 
 void offer_free(struct offer *offer)
 {

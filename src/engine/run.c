@@ -103,6 +103,7 @@ static int start_stage(cordon_run *run, cordon_error *err)
     struct exchange_input input = {.plan = &run->step.plan,
                                    .mount_fds = run->prepared.mount_fds,
                                    .no_offer = run->no_offer,
+                                   .files_read = compile || request->collect.count || run->step.plan.mount_count,
                                    .lazy = run->quiet,
                                    .filter = run->options.filter,
                                    .output_cap = cap == LIMIT_UNLIMITED ? SIZE_MAX : (size_t)cap,

@@ -27,6 +27,7 @@ static void on_init_talk(struct warden *warden, struct cell *cell, uint32_t even
 #define SAMPLE_ALONE_US 10000
 /* After an answer that can go first: the caller has the processor for its part before the clearing away begins. */
 #define ANSWER_US 500
+#define OTHERS_US 50 /* when tasks are left in the cell */
 /* And so long at most while one run follows the other, each of which would wait for it. */
 #define LINGER_US 20000
 
@@ -69,9 +70,10 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     static struct ended_message message; /* large, and mostly not used */
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
-    /* When it never had a second task, nothing runs in it any more; everybody else is killed before the word is out. */
-    bool alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
-    if (!stands_still || !cell->holds_still || !alone)
+    /* When it never had a second task, nothing runs in it any more. Whoever else is in it may not write what is looked at,
+     * and is killed before the word is out; if nothing is, soon after it. */
+    cell->alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
+    if (!stands_still || !cell->holds_still || (cell->files_read && !cell->alone))
         cell_put_down(warden, cell);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
     if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
@@ -109,7 +111,7 @@ static void end(struct warden *warden, struct cell *cell, bool stands_still)
     cell->ended_us = warden->last_end_us = clock_us();
     send_ending(warden, cell, stands_still);
     cell->phase = PHASE_ENDED;
-    cell->retry_us = cell->put_down ? cell->ended_us : cell->ended_us + ANSWER_US;
+    cell->retry_us = cell->ended_us + (cell->put_down ? 0 : cell->alone ? ANSWER_US : OTHERS_US);
 }
 
 void cell_kill(struct warden *warden, struct cell *cell, enum ending_cause cause)
@@ -421,7 +423,8 @@ static bool is_in_the_making(const struct cell *cell)
 static bool lingers(const struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     uint64_t latest = cell->ended_us + LINGER_US, until = pool_burst_ends(warden);
-    if (cell->put_down || now_us >= latest || now_us >= until || warden->leaving || pool_is_crowded(warden))
+    if (!cell->alone || cell->put_down || now_us >= latest || now_us >= until || warden->leaving ||
+        pool_is_crowded(warden))
         return false;
     cell->retry_us = until < latest ? until : latest;
     return true;

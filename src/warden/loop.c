@@ -104,6 +104,8 @@ void loop_run(struct warden *warden)
             return;
         /* Deadlines first: a flood of events must not delay a kill. */
         uint64_t now = clock_us();
+        if (now >= pool_burst_ends(warden)) /* unless somebody has begun without the warden */
+            offer_hear(warden);
         for (struct cell *cell = warden->cells, *next; cell; cell = next) {
             next = cell->next;
             cell_tick(warden, cell, now);

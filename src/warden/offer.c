@@ -44,6 +44,7 @@ void offer_taken(struct warden *warden, struct cell *cell, const struct run_comm
     cell->offered = false;
     cell->ordered = true;
     cell->accepted_us = command->accepted_us;
+    cell->files_read = command->files_read;
     memcpy(cell->plan.limit, cell->limit, sizeof cell->limit);
     cell->pool->served++;
     cell->pool->used_us = now;
@@ -56,15 +57,20 @@ void offer_settle(struct warden *warden, struct cell *cell)
         cell_listen(warden, cell);
 }
 
+void offer_hear(struct warden *warden)
+{
+    for (struct cell *cell = warden->cells; cell; cell = cell->next)
+        while (cell->by_bell && cell->run.fd >= 0 && cell->phase != PHASE_ENDED && cell_listen(warden, cell))
+            ; /* there may be more than one word */
+}
+
 static void on_bell(struct warden *warden, struct cell *none, uint32_t events)
 {
     (void)none;
     (void)events;
     uint64_t count;
     (void)!read(warden->bell.fd, &count, sizeof count);
-    for (struct cell *cell = warden->cells; cell; cell = cell->next)
-        while (cell->by_bell && cell->run.fd >= 0 && cell->phase != PHASE_ENDED && cell_listen(warden, cell))
-            ; /* it may have rung for more than one word */
+    offer_hear(warden);
 }
 
 void offer_hang_bell(struct warden *warden, int bell)

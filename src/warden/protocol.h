@@ -32,6 +32,8 @@ struct order {
     uint32_t size; /* of this struct */
     uint32_t type;
     uint64_t accepted_us;  /* RUN: when the library took the request */
+    uint32_t files_read;   /* RUN: somebody reads what the program wrote, once it has ended */
+    uint32_t zero;
     uint64_t pool;         /* POOL, WARM: its key */
     uint32_t kind;         /* POOL: enum pool_kind */
     uint32_t count;        /* WARM: how many cells */
@@ -47,7 +49,7 @@ enum command_type { COMMAND_CANCEL = 1, COMMAND_OUTPUT_LIMIT, COMMAND_TAKE };
 /* COMMAND_TAKE: an offered cell is this run's now; its code follows. The others are the first field alone. */
 struct run_command {
     uint32_t type;
-    uint32_t zero;
+    uint32_t files_read; /* as in an order */
     uint64_t accepted_us, sent_us;
 };
 

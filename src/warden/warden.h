@@ -90,6 +90,8 @@ struct cell {
     bool used_network;  /* it made a socket */
     bool being_made;    /* by the maker, who has not answered yet */
     bool made_again;    /* by another maker */
+    bool files_read;    /* the order's: what it wrote is looked at after its end */
+    bool alone;         /* when it ended, there had never been a second task */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
@@ -241,6 +243,8 @@ bool handover_fits(const struct plan *plan);
 int offer_make(struct warden *warden, struct cell *cell);
 /* The library's word that it has. */
 void offer_taken(struct warden *warden, struct cell *cell, const struct run_command *command);
+/* Hears what was said of all that were offered. */
+void offer_hear(struct warden *warden);
 /* Sees whether it has been taken meanwhile: whoever acts on an offered cell has to know. */
 void offer_settle(struct warden *warden, struct cell *cell);
 /* The bell that the library rings; now ours. */
