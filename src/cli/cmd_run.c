@@ -304,12 +304,16 @@ static int read_command_line(struct run_flags *flags, int argc, char **argv, con
     return code;
 }
 
-static int set_language_of_file(cordon_engine *engine, const struct run_flags *flags, const char *file,
-                                cordon_error *err)
+/* The one that was given, or the file's; and what its compiler needs is there. */
+static int settle_language(cordon_engine *engine, const struct run_flags *flags, const char *file, cordon_error *err)
 {
     auto_free char *id = NULL;
-    int code = input_language_of(engine, file, &id, err);
-    return code < 0 ? code : cordon_request_set_language(flags->request, id, err);
+    int code = flags->language ? 0 : input_language_of(engine, file, &id, err);
+    if (code == 0 && id)
+        code = cordon_request_set_language(flags->request, id, err);
+    if (code == 0 && !flags->no_cache)
+        input_prebuild(engine, id ? id : flags->language, flags->quiet);
+    return code;
 }
 
 int cmd_run(int argc, char **argv)
@@ -344,8 +348,8 @@ int cmd_run(int argc, char **argv)
         err = engine_err;
         code = engine_code;
     }
-    if (code == 0 && !flags.language)
-        code = set_language_of_file(engine, &flags, file, &err);
+    if (code == 0)
+        code = settle_language(engine, &flags, file, &err);
     if (code == 0 && flags.warm) {
         int ready = cordon_engine_warm(engine, flags.request, 1, WARM_PATIENCE_MS, &err);
         code = ready < 0 ? ready : 0;

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/report.h"
+#include "cli/terminal.h"
 
 static int too_large(const char *name, cordon_error *err)
 {
@@ -158,4 +159,13 @@ int input_language_of(cordon_engine *engine, const char *path, char **id, cordon
     error_set(err, CORDON_ENOTFOUND, "usage", "cannot tell the language of '%s': no language has the extension '%s'",
               name, dot);
     return error_hint(err, "name the language with -l; 'cordon languages' lists them");
+}
+
+void input_prebuild(cordon_engine *engine, const char *language, bool quiet)
+{
+    if (cordon_engine_prebuild(engine, language, 1, NULL) <= 0)
+        return;
+    if (!quiet && isatty(STDERR_FILENO))
+        terminal_say("making what programs in %s are compiled with; it is kept for later runs", language);
+    cordon_engine_prebuild(engine, language, 0, NULL);
 }

@@ -118,6 +118,16 @@ void prepared_free(struct prepared *prepared)
     prepared->sources = NULL;
 }
 
+void prepare_prebuilt(const struct prepared *prepared, struct prepared_step *step, int directory)
+{
+    if (directory < 0)
+        return;
+    step->prebuilt = directory;
+    step->prebuilt_mount = (struct plan_mount){.destination = prepared->manifest->prebuild->at};
+    step->plan.mounts = &step->prebuilt_mount;
+    step->plan.mount_count = 1;
+}
+
 int prepare_command(const struct prepared *prepared, struct prepared_step *step, cordon_error *err)
 {
     const cordon_request *request = prepared->request;
@@ -203,7 +213,7 @@ int prepare_step(const struct prepared *prepared, bool compile, const struct col
     const struct manifest_step *of = compile                                   ? manifest->compile
                                      : request->has_code && manifest->run_code ? manifest->run_code
                                                                                : manifest->run;
-    *step = (struct prepared_step){.of = of, .compile = compile};
+    *step = (struct prepared_step){.of = of, .compile = compile, .prebuilt = -1};
     if (gather_files(prepared, made, step) < 0 || list_etc(manifest, step) < 0) {
         prepared_step_free(step);
         return error_nomem(err);
@@ -228,7 +238,8 @@ void prepared_step_free(struct prepared_step *step)
     for (char **item = step->handover; item && *item; item++)
         free(*item);
     free(step->handover);
-    *step = (struct prepared_step){0};
+    cleanup_close(&step->prebuilt);
+    *step = (struct prepared_step){.prebuilt = -1};
 }
 
 int prepare_unfiltered(const cordon_request *request, cordon_error *err)

@@ -33,11 +33,15 @@ struct prepared_step {
     int *file_fds;
     char **etc;      /* NULL-terminated, items borrowed */
     char **handover; /* NULL-terminated, items owned */
+    int prebuilt;    /* the directory that a compile step finds at its language's place, or -1 */
+    struct plan_mount prebuilt_mount;
     struct plan_source plan;
 };
 
 int prepare_step(const struct prepared *prepared, bool compile, const struct collected *made,
                  struct prepared_step *step, cordon_error *err);
+/* A compile step finds what was prebuilt; the step owns the descriptor. */
+void prepare_prebuilt(const struct prepared *prepared, struct prepared_step *step, int directory);
 /* The command, unless it is there: whoever goes to a waiting interpreter needs none. */
 int prepare_command(const struct prepared *prepared, struct prepared_step *step, cordon_error *err);
 /* That what it runs is installed; makes the command for it. */

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "engine/compile_step.h"
 #include "engine/exchange.h"
+#include "engine/prebuild.h"
 #include "engine/result.h"
 #include "engine/run.h"
 #include "engine/warm.h"
@@ -36,12 +37,13 @@ struct cordon_run {
     struct outcome *compile;    /* for those that use this one's, after the result was handed over */
     bool compile_only;
     struct compile_key key;
-    bool is_private; /* nobody else can cancel it or wait for it */
-    bool quiet;      /* output is not taken before the end, or run_watch_output() */
-    bool no_offer;   /* one was void */
-    bool has_key;    /* the compile step may be looked up and kept */
-    int epoll;       /* -1: nobody has needed it yet */
-    int cancel;      /* eventfd, so that any thread or signal handler may ask */
+    bool is_private;  /* nobody else can cancel it or wait for it */
+    bool quiet;       /* output is not taken before the end, or run_watch_output() */
+    bool no_offer;    /* one was void */
+    bool no_prebuilt; /* it could not be mounted */
+    bool has_key;     /* the compile step may be looked up and kept */
+    int epoll;        /* -1: nobody has needed it yet */
+    int cancel;       /* eventfd, so that any thread or signal handler may ask */
     bool cancelled;
     struct cordon_result *result;
     cordon_error failure;
@@ -93,6 +95,8 @@ static int start_stage(cordon_run *run, cordon_error *err)
         prepared_step_free(&run->step);
         return after_compile(run, err);
     }
+    if (code == 0 && compile && !run->no_prebuilt)
+        prepare_prebuilt(&run->prepared, &run->step, prebuild_open(run->engine, run->prepared.manifest));
     if (code == 0)
         code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);
     if (code < 0) {
@@ -101,7 +105,7 @@ static int start_stage(cordon_run *run, cordon_error *err)
     }
     int64_t cap = run->step.plan.limits->value[LIMIT_OUTPUT_BYTES];
     struct exchange_input input = {.plan = &run->step.plan,
-                                   .mount_fds = run->prepared.mount_fds,
+                                   .mount_fds = compile ? &run->step.prebuilt : run->prepared.mount_fds,
                                    .no_offer = run->no_offer,
                                    .files_read = compile || request->collect.count || run->step.plan.mount_count,
                                    .lazy = run->quiet,
@@ -420,7 +424,7 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
         return error_nomem(err);
     run->engine = engine_ref(engine);
     run->options = options ? *options : defaults;
-    run->epoll = run->cancel = -1;
+    run->epoll = run->cancel = run->step.prebuilt = -1;
     run->is_private = manner.is_private;
     run->quiet = manner.quiet;
     run->compile_only = manner.compile_only;
@@ -514,9 +518,11 @@ int cordon_run_dispatch(cordon_run *run, cordon_error *err)
     if (state == EXCHANGE_RUNNING)
         return 0;
     int code;
-    if (state == EXCHANGE_VOID) {
+    bool unmountable = state == EXCHANGE_FAILED && run->step.prebuilt >= 0 && !run->no_prebuilt;
+    if (state == EXCHANGE_VOID || unmountable) {
         end_stage(run);
-        run->no_offer = true;
+        run->no_offer |= state == EXCHANGE_VOID;
+        run->no_prebuilt |= unmountable;
         code = start_stage(run, err);
     } else if (state == EXCHANGE_ENDED)
         code = run->stage == STAGE_COMPILE ? finish_compile(run, err) : finish_program(run, err);

@@ -69,6 +69,15 @@ static const cyaml_schema_field_t warm_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t prebuild_fields[] = {
+    TEXT(manifest_prebuild, source, CYAML_FLAG_DEFAULT),
+    STRINGS(manifest_prebuild, argv, CYAML_FLAG_DEFAULT, 1),
+    ROWS(manifest_prebuild, env, env_value),
+    TEXT(manifest_prebuild, from, CYAML_FLAG_DEFAULT),
+    TEXT(manifest_prebuild, at, CYAML_FLAG_DEFAULT),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t manifest_fields[] = {
     TEXT(manifest, id, CYAML_FLAG_DEFAULT),
     TEXT(manifest, name, CYAML_FLAG_DEFAULT),
@@ -79,6 +88,7 @@ static const cyaml_schema_field_t manifest_fields[] = {
     STRINGS(manifest, version, CYAML_FLAG_DEFAULT, 1),
     STRINGS(manifest, etc, OPTIONAL, 0),
     STEP(compile, OPTIONAL),
+    CYAML_FIELD_MAPPING_PTR("prebuild", OPTIONAL, struct manifest, prebuild, prebuild_fields),
     STEP(run, CYAML_FLAG_DEFAULT),
     STEP(run_code, OPTIONAL),
     CYAML_FIELD_BOOL("value", OPTIONAL, struct manifest, value),
@@ -199,7 +209,7 @@ static int load(const char *path, const cyaml_schema_value_t *schema, void **val
         return error_nomem(err);
     error_set(err, CORDON_EINVAL, "manifest", "%s:%u:%u: %s%s", path, complaint.line, complaint.column,
               complaint.what[0] ? complaint.what : "the file is empty", complaint.where);
-    error_hint(err, "%s", known_keys(schema, (char[256]){0}, 256));
+    error_hint(err, "%s", known_keys(schema, (char[320]){0}, 320));
     return CORDON_EINVAL;
 }
 
@@ -263,10 +273,33 @@ static bool terminate_lists(struct manifest *manifest)
            terminate(&manifest->packages, manifest->packages_count) &&
            terminate(&manifest->version, manifest->version_count) && terminate(&manifest->etc, manifest->etc_count) &&
            terminate_step(manifest->compile) && terminate_step(manifest->run) && terminate_step(manifest->run_code) &&
-           terminate_warm(manifest->warm);
+           terminate_warm(manifest->warm) &&
+           (!manifest->prebuild || terminate(&manifest->prebuild->argv, manifest->prebuild->argv_count));
+}
+
+static bool is_file_name(const char *name)
+{
+    return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
 /* What the schema cannot say. */
+static int check_prebuild(const struct manifest *manifest, cordon_error *err)
+{
+    const struct manifest_prebuild *prebuild = manifest->prebuild;
+    if (!prebuild)
+        return 0;
+    const char *wrong = NULL;
+    if (!manifest->compile)
+        wrong = "a language that is not compiled has nothing to prebuild";
+    else if (!is_file_name(prebuild->source))
+        wrong = "source is not the name of a file in warm/";
+    else if (!is_file_name(prebuild->from))
+        wrong = "from is not the name of a directory";
+    else if (strncmp(prebuild->at, "/tmp/", 5) != 0 || !request_path_is_safe(prebuild->at + 5))
+        wrong = "at is not beneath /tmp";
+    return wrong ? error_set(err, CORDON_EINVAL, "manifest", "%s: prebuild: %s", manifest->path, wrong) : 0;
+}
+
 static int check_warm(const struct manifest *manifest, cordon_error *err)
 {
     const struct manifest_warm *warm = manifest->warm;
@@ -278,7 +311,7 @@ static int check_warm(const struct manifest *manifest, cordon_error *err)
     static const char *const fields[] = {"bootstrap", "fork", "check"};
     const char *const names[] = {warm->bootstrap, warm->fork, warm->check};
     for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (names[i] && (!names[i][0] || names[i][0] == '.' || strchr(names[i], '/')))
+        if (names[i] && !is_file_name(names[i]))
             return error_set(err, CORDON_EINVAL, "manifest",
                              "%s: warm: %s is '%s', expected the name of a file in warm/", manifest->path, fields[i],
                              names[i]);
@@ -315,6 +348,8 @@ int manifest_load(const char *path, struct manifest **manifest, cordon_error *er
         return rc;
     }
     rc = check_warm(loaded, err);
+    if (rc == 0)
+        rc = check_prebuild(loaded, err);
     if (rc == 0 && !request_path_is_safe(loaded->file))
         rc = error_set(err, CORDON_EINVAL, "manifest", "%s: file is '%s', expected a name beneath the work directory",
                        path, loaded->file);
@@ -433,6 +468,12 @@ static int check_tiers(const struct manifest *manifest, cordon_error *err)
                              manifest->path, tier->name, tier->when, why);
     }
     return 0;
+}
+
+int manifest_prebuild_source(const struct manifest *manifest, char **text, size_t *length, cordon_error *err)
+{
+    auto_free char *path = beside(manifest, "warm", manifest->prebuild->source, "");
+    return path ? file_read(path, FILE_BYTES_MAX, "manifest", text, length, err) : error_nomem(err);
 }
 
 static int text_load(const struct manifest *manifest, const char *name, char **text, cordon_error *err)

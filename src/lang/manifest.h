@@ -97,6 +97,18 @@ struct manifest_warm {
     unsigned tiers_count;
 };
 
+/* What its compiler would make anew in each cell: made once by a program of ours, which leaves it in a directory of its
+ * work directory, and shown read-only to every compile step. */
+struct manifest_prebuild {
+    const char *source; /* file in warm/ beside the manifest, which becomes the manifest's `file` */
+    const char **argv;
+    unsigned argv_count;
+    struct manifest_env *env;
+    unsigned env_count;
+    const char *from; /* the directory that it leaves */
+    const char *at;   /* where compile steps find it */
+};
+
 struct manifest {
     const char *id;
     const char *name;
@@ -111,7 +123,8 @@ struct manifest {
     unsigned version_count;
     const char **etc; /* names beneath /etc that the runtime reads */
     unsigned etc_count;
-    struct manifest_step *compile; /* NULL: interpreted */
+    struct manifest_step *compile;      /* NULL: interpreted */
+    struct manifest_prebuild *prebuild; /* NULL: compile steps start from nothing */
     struct manifest_step *run;
     struct manifest_step *run_code; /* instead of `run` when the program came as `code` */
     bool value;                     /* the run_code step writes the last value as JSON to descriptor 3 */
@@ -129,6 +142,8 @@ int manifest_notes(const struct manifest *manifest, const struct manifest_notes 
 /* The text of the bootstrap, read and checked with the tiers when first asked for, and owned by the manifest; only
  * where there is a `warm`. Safe from several threads. */
 int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err);
+/* The text of the program that prebuilds, freed by the caller; only where there is a `prebuild`. */
+int manifest_prebuild_source(const struct manifest *manifest, char **text, size_t *length, cordon_error *err);
 /* The tier for a program, which need not end with NUL; NULL where there is no `warm` or no tier fits. */
 const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length);
 

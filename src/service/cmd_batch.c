@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/input.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -43,7 +44,8 @@ struct batch {
     atomic_bool cancel; /* for the judges */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    json_t *seen; /* ids of this input, so that none is given twice; under the lock, as all below */
+    char prebuilt[32]; /* the language whose compiler was last seen to; under the lock, as all below */
+    json_t *seen;      /* ids of this input, so that none is given twice */
     char *line;
     size_t line_capacity, line_number;
     bool is_over;
@@ -161,6 +163,18 @@ static int run_tests(struct batch *batch, const json_t *request, const struct sa
     return code;
 }
 
+/* What the compiler needs is made before others go on with the same language. */
+static void prebuild(struct batch *batch, const json_t *request)
+{
+    const char *language = member_text(request, "language");
+    pthread_mutex_lock(&batch->lock);
+    if (language && strcmp(batch->prebuilt, language) != 0) {
+        snprintf(batch->prebuilt, sizeof batch->prebuilt, "%s", language);
+        input_prebuild(batch->engine, language, batch->quiet);
+    }
+    pthread_mutex_unlock(&batch->lock);
+}
+
 static int run_task(struct batch *batch, const struct task *task, json_t **answer, cordon_error *err)
 {
     cordon_request *request = NULL;
@@ -170,6 +184,8 @@ static int run_task(struct batch *batch, const struct task *task, json_t **answe
         return err->code;
     }
     int code = request_from_object(task->request, &request, err);
+    if (code == 0)
+        prebuild(batch, task->request);
     if (code == 0)
         code = sanitizer_open(&sanitizer, request, SANITIZE_NONE, err);
     if (code == 0)

@@ -198,13 +198,15 @@ static int open_engine(const struct test_flags *flags, cordon_engine **engine, c
     return cordon_engine_open(&options, engine, err);
 }
 
-static int name_language(cordon_engine *engine, const struct test_flags *flags, const char *file, cordon_error *err)
+static int settle_language(cordon_engine *engine, const struct test_flags *flags, const char *file, cordon_error *err)
 {
     auto_free char *id = NULL;
-    if (flags->run.language)
-        return 0;
-    int code = input_language_of(engine, file, &id, err);
-    return code < 0 ? code : json_object_set_new(flags->request, "language", json_string(id));
+    int code = flags->run.language ? 0 : input_language_of(engine, file, &id, err);
+    if (code == 0 && id)
+        code = json_object_set_new(flags->request, "language", json_string(id));
+    if (code == 0 && !flags->run.no_cache)
+        input_prebuild(engine, id ? id : flags->run.language, flags->run.quiet);
+    return code;
 }
 
 static int finish(const struct test_flags *flags, const json_t *result, double seconds)
@@ -232,7 +234,7 @@ static int run(struct test_flags *flags, const char *file, json_t **result, cord
     struct sanitizer sanitizer = {0};
     int code = open_engine(flags, &engine, err);
     if (code == 0)
-        code = name_language(engine, flags, file, err);
+        code = settle_language(engine, flags, file, err);
     if (code == 0)
         code = request_from_object(flags->request, &request, err);
     if (code == 0)

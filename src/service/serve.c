@@ -396,7 +396,8 @@ static void warm_up(struct api *api)
 {
     cordon_error err;
     for (char **language = api->config->warm; language && *language; language++)
-        if (cordon_engine_warm_language(api->engine, *language, 2, 10000, &err) < 0)
+        if (cordon_engine_prebuild(api->engine, *language, 0, &err) < 0 ||
+            cordon_engine_warm_language(api->engine, *language, 2, 10000, &err) < 0)
             log_error("warm", &err);
 }
 

@@ -23,5 +23,6 @@ cordon_request *new_request(const char *language, const char *code);
 void test_cache(void);
 void test_filter(void);
 void test_offer(void);
+void test_prebuild(void);
 
 #endif

@@ -521,6 +521,7 @@ static const struct {
     {"cache", test_cache},
     {"filter", test_filter},
     {"offer", test_offer},
+    {"prebuild", test_prebuild},
 };
 
 int main(int argc, char **argv)
