@@ -266,7 +266,7 @@ void cell_running(struct warden *warden, struct cell *cell, uint64_t started_us)
         loop_forget(warden, &cell->talk);
     streams_started(cell);
     if (!warden->swept)
-        cgroup_sweep(&warden->cgroups); /* now, when the program has its own work to do */
+        cgroup_sweep(&warden->cgroups, 1); /* now, when the program has its own work to do */
     warden->swept = true;
 }
 

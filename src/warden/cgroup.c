@@ -57,11 +57,18 @@ static void sweep(int directory)
     closedir(dir);
 }
 
+/* By the count of links, which spares reading the directory. */
+static bool holds_more_than(int directory, unsigned groups)
+{
+    struct stat st;
+    return fstat(directory, &st) < 0 || st.st_nlink < 2 || st.st_nlink - 2 > groups;
+}
+
 /* Wardens that share the group of one controller need not share that of another: each is looked through. */
-void cgroup_sweep(const struct cgroup_root *root)
+void cgroup_sweep(const struct cgroup_root *root, unsigned own)
 {
     for (int i = 0; i < CG_CONTROLLERS; i++)
-        if (root->dirs[i] >= 0)
+        if (root->dirs[i] >= 0 && holds_more_than(root->dirs[i], own))
             sweep(root->dirs[i]);
 }
 

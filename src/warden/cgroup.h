@@ -49,8 +49,8 @@ struct cgroup_counters {
 
 /* Finds a place. `kind` is CGROUP_NONE when there is none; `cause` says why. */
 void cgroup_root_find(struct cgroup_root *root);
-/* Removes what dead wardens left there. */
-void cgroup_sweep(const struct cgroup_root *root);
+/* Removes what dead wardens left there; `own` groups are this one's. */
+void cgroup_sweep(const struct cgroup_root *root, unsigned own);
 
 /* Without limits yet; 0 or -1 with errno, and on failure nothing is left. */
 int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup);

@@ -25,9 +25,10 @@ void cell_kill_processes(struct cell *cell)
     cgroup_kill(&cell->cgroup);
 }
 
+/* Where there are no pools, nobody is going to be served meanwhile but who waits for the end of this one. */
 void cell_put_down(struct warden *warden, struct cell *cell)
 {
-    if (!pool_is_crowded(warden))
+    if (warden->pools && !warden->leaving && !pool_is_crowded(warden))
         slot_stand_back(cell);
     cell_kill_processes(cell);
     cell->put_down = true;
