@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int fd_write_all(int fd, const void *bytes, size_t length)
@@ -42,6 +44,13 @@ ssize_t fd_read_all(int fd, void *bytes, size_t size)
 
 #define PIECE 1024
 #define PAGE  4096
+
+int fd_open_beneath(int dir_fd, const char *path, int flags)
+{
+    struct open_how how = {.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC),
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
+    return (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
+}
 
 ssize_t fd_read_text_at(int dir_fd, const char *path, char *text, size_t size)
 {

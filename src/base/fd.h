@@ -16,6 +16,8 @@
 int fd_write_all(int fd, const void *bytes, size_t length);
 /* Reads at most `size` bytes until end of file; the count, or -1 with errno. */
 ssize_t fd_read_all(int fd, void *bytes, size_t size);
+/* Opens a name that others may have made: never through a link, out of the directory or into another file system. */
+int fd_open_beneath(int dir_fd, const char *path, int flags);
 /* The file's text, NUL-terminated, cut at size - 1; its length or -1 with errno. */
 ssize_t fd_read_text_at(int dir_fd, const char *path, char *text, size_t size);
 /* Writes the text to an existing file in one write, as kernel files want it; 0 or -1 with errno. */

@@ -6,13 +6,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,13 +132,6 @@ static int open_folder(const struct cordon_engine *engine)
     return compiled < 0 ? -1 : cache_place_open_at(compiled, FOLDER);
 }
 
-static int open_beneath(int dir, const char *path, uint64_t flags)
-{
-    struct open_how how = {.flags = flags | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-}
-
 /* A line of the index: size, time of change, path. */
 static bool is_as_listed(int tree, const char *line)
 {
@@ -150,7 +141,7 @@ static bool is_as_listed(int tree, const char *line)
     struct stat st;
     if (sscanf(line, "%llu %lld.%lld %n", &size, &seconds, &nanoseconds, &at) != 3 || !at)
         return false;
-    auto_close int fd = open_beneath(tree, line + at, O_PATH);
+    auto_close int fd = fd_open_beneath(tree, line + at, O_PATH);
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && cache_place_is_own(&st) &&
            (unsigned long long)st.st_size == size && st.st_mtim.tv_sec == seconds && st.st_mtim.tv_nsec == nanoseconds;
 }
@@ -158,7 +149,7 @@ static bool is_as_listed(int tree, const char *line)
 static bool is_whole(int made, int tree)
 {
     auto_free char *index = malloc(INDEX_MAX);
-    auto_close int fd = open_beneath(made, "index", O_RDONLY);
+    auto_close int fd = fd_open_beneath(made, "index", O_RDONLY);
     ssize_t length = index && fd >= 0 ? fd_read_all(fd, index, INDEX_MAX - 1) : -1;
     if (length <= 0 || index[length - 1] != '\n')
         return false;
@@ -175,10 +166,10 @@ static bool is_whole(int made, int tree)
 static int open_made(int folder, const char *name)
 {
     struct stat st;
-    auto_close int made = open_beneath(folder, name, O_RDONLY | O_DIRECTORY);
+    auto_close int made = fd_open_beneath(folder, name, O_RDONLY | O_DIRECTORY);
     if (made < 0 || fstat(made, &st) < 0 || !cache_place_is_own(&st))
         return -1;
-    auto_close int tree = open_beneath(made, "tree", O_PATH | O_DIRECTORY);
+    auto_close int tree = fd_open_beneath(made, "tree", O_PATH | O_DIRECTORY);
     if (tree < 0 || fstat(tree, &st) < 0 || !cache_place_is_own(&st) || !is_whole(made, tree))
         return -1;
     /* The time of its last use, by which the oldest are removed. */
@@ -265,7 +256,7 @@ static int copy_part(int work, const char *from, const char *part, int tree, str
 /* A part at a time, for each file of a collection is held open. */
 static int copy_tree(int work, const char *from, int tree, struct buf *index)
 {
-    int fd = open_beneath(work, from, O_RDONLY | O_DIRECTORY);
+    int fd = fd_open_beneath(work, from, O_RDONLY | O_DIRECTORY);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     int code = stream ? 0 : -1;
     if (!stream)

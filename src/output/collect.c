@@ -6,15 +6,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "output/glob.h"
 #include "plan/path.h"
 
@@ -40,15 +39,6 @@ static void walk_end(struct walk *walk)
         closedir(walk->stack[--walk->depth]);
 }
 
-/* Links are refused at every component, and so are mounts that were put into the work directory: what they hold came
- * from outside and is not the program's to give back. */
-static int open_beneath(int dir_fd, const char *path, int flags)
-{
-    struct open_how how = {.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC),
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
-    return (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
-}
-
 static int add_file(struct walk *walk, const char *path, int fd, const struct stat *st)
 {
     struct collected *found = walk->found;
@@ -69,12 +59,15 @@ static int add_file(struct walk *walk, const char *path, int fd, const struct st
     return 0;
 }
 
-/* Takes the file, or counts it as skipped when something is there that is no directory. The type is looked at through a
+/* Mounts that were put into the work directory are left alone, as links are: what they hold came from outside and is
+ * not the program's to give back.
+ *
+ * Takes the file, or counts it as skipped when something is there that is no directory. The type is looked at through a
  * descriptor that opens nothing, so that a special file is never opened, and again on the opened file. Negative only
  * when memory is out. */
 static int take_file(struct walk *walk, int dir_fd, const char *name, const char *path)
 {
-    auto_close int fd = -1, probe = open_beneath(dir_fd, name, O_PATH);
+    auto_close int fd = -1, probe = fd_open_beneath(dir_fd, name, O_PATH);
     struct stat st;
     if (probe < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
@@ -82,7 +75,7 @@ static int take_file(struct walk *walk, int dir_fd, const char *name, const char
         if (S_ISDIR(st.st_mode))
             return 0;
         if (S_ISREG(st.st_mode) && walk->found->count < COLLECT_FILES_MAX)
-            fd = open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+            fd = fd_open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     }
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         (uint64_t)st.st_size > COLLECT_BYTES_MAX - walk->bytes) {
@@ -165,7 +158,7 @@ static int visit(struct walk *walk, const struct dirent *entry)
     if (type != DT_DIR)
         return match.path ? take_file(walk, dir_fd, entry->d_name, walk->path) : 0;
     if (match.beneath)
-        enter(walk, open_beneath(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY), at + length);
+        enter(walk, fd_open_beneath(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY), at + length);
     return 0;
 }
 
@@ -210,7 +203,7 @@ int collect_files(int work_fd, char *const *globs, size_t glob_count, struct col
         magic = magic || glob_has_magic(globs[i]);
 
     /* A descriptor of its own: the caller's may be O_PATH, and its position is not ours to move. */
-    int root = open_beneath(work_fd, ".", O_RDONLY | O_DIRECTORY);
+    int root = fd_open_beneath(work_fd, ".", O_RDONLY | O_DIRECTORY);
     /* The program may have closed its own directory to us; that is its loss and no failure of ours. */
     if (root < 0 && errno != EACCES)
         return error_sys(err, errno, STEP, "cannot open the work directory");
