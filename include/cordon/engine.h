@@ -54,10 +54,14 @@ int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsign
 int cordon_engine_warm_language(cordon_engine *engine, const char *language, unsigned count, int timeout_ms,
                                 cordon_error *err);
 /* What a language's compiler would make anew in each cell (the standard library, for a Go that comes without it), made
- * once, and kept with the compiled programs; it may take minutes. Runs never wait for it: without it they compile
- * everything themselves. 1: it was made now, or, with `only_look`, it is missing; 0: it is there, or the language has
- * none; or a negative code. */
-int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only_look, cordon_error *err);
+ * once, and kept with the compiled programs. Runs never wait for it: without it they compile everything themselves.
+ *
+ * It may take minutes. While it is made, `go_on` (may be NULL) is asked several times a second whether to, and gives up
+ * with 0. It is not made while somebody else makes it, nor for ten minutes after that failed; then it is an error.
+ *
+ * 1: it was made now, or, with `only_look`, there is something to be made; 0: there is not; or a negative code. */
+int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only_look, int (*go_on)(void *context),
+                           void *context, cordon_error *err);
 /* The pools of waiting cells as JSON, with the memory they hold; to be freed with cordon_free(). */
 int cordon_pools(cordon_engine *engine, char **json, cordon_error *err);
 

@@ -221,7 +221,6 @@ static int run_to_end(cordon_engine *engine, const struct run_flags *flags, cons
                       cordon_result **result, cordon_error *err)
 {
     cordon_run *run = NULL;
-    catch_signals();
     int code = cordon_run_start(engine, flags->request, options, &run, err);
     if (code < 0)
         return code;
@@ -304,6 +303,12 @@ static int read_command_line(struct run_flags *flags, int argc, char **argv, con
     return code;
 }
 
+static int is_not_interrupted(void *context)
+{
+    (void)context;
+    return !interrupts;
+}
+
 /* The one that was given, or the file's; and what its compiler needs is there. */
 static int settle_language(cordon_engine *engine, const struct run_flags *flags, const char *file, cordon_error *err)
 {
@@ -312,7 +317,7 @@ static int settle_language(cordon_engine *engine, const struct run_flags *flags,
     if (code == 0 && id)
         code = cordon_request_set_language(flags->request, id, err);
     if (code == 0 && !flags->no_cache)
-        input_prebuild(engine, id ? id : flags->language, flags->quiet);
+        input_prebuild(engine, id ? id : flags->language, flags->quiet, is_not_interrupted);
     return code;
 }
 
@@ -348,6 +353,7 @@ int cmd_run(int argc, char **argv)
         err = engine_err;
         code = engine_code;
     }
+    catch_signals();
     if (code == 0)
         code = settle_language(engine, &flags, file, &err);
     if (code == 0 && flags.warm) {

@@ -161,11 +161,11 @@ int input_language_of(cordon_engine *engine, const char *path, char **id, cordon
     return error_hint(err, "name the language with -l; 'cordon languages' lists them");
 }
 
-void input_prebuild(cordon_engine *engine, const char *language, bool quiet)
+void input_prebuild(cordon_engine *engine, const char *language, bool quiet, int (*go_on)(void *context))
 {
-    if (cordon_engine_prebuild(engine, language, 1, NULL) <= 0)
+    if (cordon_engine_prebuild(engine, language, 1, NULL, NULL, NULL) <= 0)
         return;
     if (!quiet && isatty(STDERR_FILENO))
         terminal_say("making what programs in %s are compiled with; it is kept for later runs", language);
-    cordon_engine_prebuild(engine, language, 0, NULL);
+    cordon_engine_prebuild(engine, language, 0, go_on, NULL, NULL);
 }

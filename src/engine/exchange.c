@@ -21,8 +21,9 @@
 
 #define CHUNK     65536
 #define VALUE_MAX (256 << 10)
-/* After the end no more than a full pipe can be waiting. */
+/* After the end no more than a full pipe can be waiting, and what tasks that are about to be killed add to it. */
 #define DRAIN_MAX (2 << 20)
+#define GO_ON_MS  100
 
 static int watch(struct exchange *exchange, int fd, uint32_t events)
 {
@@ -129,10 +130,8 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
     size_t count = 2;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {.size = sizeof order,
-                          .type = ORDER_RUN,
-                          .accepted_us = exchange->sent_us,
-                          .files_read = input->files_read};
+    struct order order = {
+        .size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us, .files_read = input->files_read};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
 }
 
@@ -226,10 +225,8 @@ static bool take_offer(struct exchange *exchange, const struct exchange_input *i
     struct offer *offer = offer_take(exchange->engine, plan->pool, plan->limits);
     if (!offer)
         return false;
-    struct run_command take = {.type = COMMAND_TAKE,
-                               .files_read = input->files_read,
-                               .accepted_us = exchange->sent_us,
-                               .sent_us = clock_us()};
+    struct run_command take = {
+        .type = COMMAND_TAKE, .files_read = input->files_read, .accepted_us = exchange->sent_us, .sent_us = clock_us()};
     exchange->talk = offer->fds[OFFER_RUN];
     offer->fds[OFFER_RUN] = -1;
     exchange->offered = true;
@@ -473,9 +470,14 @@ int exchange_run(struct exchange *exchange, struct cordon_engine *engine, const 
     int code = exchange_order(exchange, engine, epoll, input, err);
     if (code < 0)
         return code;
+    bool cancelled = false;
     while (exchange_dispatch(exchange) == EXCHANGE_RUNNING) {
         struct pollfd ready = {.fd = epoll, .events = POLLIN};
-        poll(&ready, 1, -1);
+        poll(&ready, 1, input->go_on ? GO_ON_MS : -1);
+        if (input->go_on && !cancelled && !input->go_on(input->go_on_context)) {
+            cancelled = true;
+            exchange_command(exchange, COMMAND_CANCEL);
+        }
     }
     if (exchange->state == EXCHANGE_ENDED)
         return 0;

@@ -29,6 +29,8 @@ struct exchange_input {
     const char *stdin_bytes; /* NULL: from stdin_fd, or empty */
     size_t stdin_length;
     int stdin_fd;
+    int (*go_on)(void *context); /* for exchange_run(): asked now and then, 0 cancels; may be NULL */
+    void *go_on_context;
     const cordon_filter *filter; /* borrowed; may be NULL */
     void (*on_output)(void *context, int stream, const void *bytes, size_t length);
     void *context;

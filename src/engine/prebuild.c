@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -26,13 +27,17 @@
 #include "output/collect.h"
 #include "plan/path.h"
 
-#define FOLDER        "prebuilt"
-#define TEMPORARY     ".new-"
-#define TEMPORARY_AGE 3600 /* seconds after which nobody is writing it any more */
-#define KEPT_MAX      4    /* of all languages and versions */
-#define INDEX_MAX     (1 << 20)
-#define TREE_DEPTH    8
-#define NAME_SIZE     (2 * SHA256_BYTES + 1)
+#define FOLDER         "prebuilt"
+#define TEMPORARY      ".new-"
+#define NOTE           ".note-"
+#define HIDDEN_AGE     86400 /* seconds after which nobody is writing it any more */
+#define FAILED_AGE     600   /* seconds for which a failure is not tried again */
+#define FILE_MODE      0444
+#define DIRECTORY_MODE 0755
+#define KEPT_MAX       4 /* of all languages and versions */
+#define INDEX_MAX      (1 << 20)
+#define TREE_DEPTH     (COLLECT_DEPTH_MAX + 4)
+#define NAME_SIZE      (2 * SHA256_BYTES + 1)
 
 /* The cell that makes it. Our own program, so it gets what the machine has, within reason. */
 struct making {
@@ -43,6 +48,8 @@ struct making {
     char **etc;
     struct plan_source plan;
     char name[NAME_SIZE];
+    int (*go_on)(void *context);
+    void *context;
 };
 
 static void making_free(struct making *making)
@@ -132,18 +139,18 @@ static int open_folder(const struct cordon_engine *engine)
     return compiled < 0 ? -1 : cache_place_open_at(compiled, FOLDER);
 }
 
-/* A line of the index: size, time of change, path. */
+/* A line of the index: size, time of change, path. Cells see it as others of the host would. */
 static bool is_as_listed(int tree, const char *line)
 {
     unsigned long long size;
-    long long seconds, nanoseconds;
+    long long seconds;
     int at = 0;
     struct stat st;
-    if (sscanf(line, "%llu %lld.%lld %n", &size, &seconds, &nanoseconds, &at) != 3 || !at)
+    if (sscanf(line, "%llu %lld %n", &size, &seconds, &at) != 2 || !at)
         return false;
     auto_close int fd = fd_open_beneath(tree, line + at, O_PATH);
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && cache_place_is_own(&st) &&
-           (unsigned long long)st.st_size == size && st.st_mtim.tv_sec == seconds && st.st_mtim.tv_nsec == nanoseconds;
+           (st.st_mode & 0777) == FILE_MODE && (unsigned long long)st.st_size == size && st.st_mtim.tv_sec == seconds;
 }
 
 static bool is_whole(int made, int tree)
@@ -154,6 +161,8 @@ static bool is_whole(int made, int tree)
     if (length <= 0 || index[length - 1] != '\n')
         return false;
     index[length] = '\0';
+    if (strlen(index) != (size_t)length)
+        return false;
     for (char *line = index, *end; *line; line = end + 1) {
         end = strchr(line, '\n');
         *end = '\0';
@@ -170,7 +179,8 @@ static int open_made(int folder, const char *name)
     if (made < 0 || fstat(made, &st) < 0 || !cache_place_is_own(&st))
         return -1;
     auto_close int tree = fd_open_beneath(made, "tree", O_PATH | O_DIRECTORY);
-    if (tree < 0 || fstat(tree, &st) < 0 || !cache_place_is_own(&st) || !is_whole(made, tree))
+    if (tree < 0 || fstat(tree, &st) < 0 || !cache_place_is_own(&st) || (st.st_mode & 0777) != DIRECTORY_MODE ||
+        !is_whole(made, tree))
         return -1;
     /* The time of its last use, by which the oldest are removed. */
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
@@ -205,13 +215,19 @@ static void remove_tree(int parent, const char *name, unsigned depth)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* Whatever the caller's umask: in a cell it is somebody else's. */
+static int make_directory(int parent, const char *name)
+{
+    return mkdirat(parent, name, DIRECTORY_MODE) < 0 ? -1 : fchmodat(parent, name, DIRECTORY_MODE, 0);
+}
+
 static int make_parents(int tree, const char *path)
 {
     char part[PATH_MAX];
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         if ((size_t)snprintf(part, sizeof part, "%.*s", (int)(slash - path), path) >= sizeof part)
             return -1;
-        if (mkdirat(tree, part, 0755) < 0 && errno != EEXIST)
+        if (make_directory(tree, part) < 0 && errno != EEXIST)
             return -1;
     }
     return 0;
@@ -219,18 +235,19 @@ static int make_parents(int tree, const char *path)
 
 static int copy_file(int tree, const char *path, const struct collected_file *file, struct buf *index)
 {
-    struct stat st;
     char bytes[65536];
+    uint64_t copied = 0;
+    /* Whole seconds, which every file system keeps. */
+    const struct timespec now = {.tv_sec = time(NULL)}, times[2] = {now, now};
     if (make_parents(tree, path) < 0)
         return -1;
-    auto_close int fd = openat(tree, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-    for (ssize_t n; fd >= 0 && (n = read(file->fd, bytes, sizeof bytes)) != 0;)
+    auto_close int fd = openat(tree, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    for (ssize_t n; fd >= 0 && (n = read(file->fd, bytes, sizeof bytes)) != 0; copied += (uint64_t)n)
         if (n < 0 || fd_write_all(fd, bytes, (size_t)n) < 0)
             return -1;
-    if (fd < 0 || fstat(fd, &st) < 0 || (uint64_t)st.st_size != file->size)
+    if (fd < 0 || copied != file->size || fchmod(fd, FILE_MODE) < 0 || futimens(fd, times) < 0)
         return -1;
-    buf_printf(index, "%llu %lld.%lld %s\n", (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
-               (long long)st.st_mtim.tv_nsec, path);
+    buf_printf(index, "%llu %lld %s\n", (unsigned long long)copied, (long long)now.tv_sec, path);
     return index->failed ? -1 : 0;
 }
 
@@ -273,46 +290,46 @@ static int copy_tree(int work, const char *from, int tree, struct buf *index)
 static int write_tree(int made, int work, const char *from)
 {
     auto_buf struct buf index = {0};
-    if (mkdirat(made, "tree", 0755) < 0)
+    if (make_directory(made, "tree") < 0)
         return -1;
     auto_close int tree = openat(made, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (tree < 0 || copy_tree(work, from, tree, &index) < 0 || !index.length)
         return -1;
     auto_close int fd = openat(made, "index", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
-    return fd < 0 ? -1 : fd_write_all(fd, index.data, index.length);
+    /* All of it is there before it has its name. */
+    return fd < 0 || fd_write_all(fd, index.data, index.length) < 0 ? -1 : syncfs(fd);
 }
 
-/* Removes what nobody finished, and what was not used for longest while there are too many. */
-static void tidy(int folder)
+/* Removes what nobody finished, and when there are too many the one, but `newest`, that was not used for longest. */
+static void tidy(int folder, const char *newest)
 {
-    for (unsigned kept = KEPT_MAX + 1; kept > KEPT_MAX;) {
-        int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *stream = own < 0 ? NULL : fdopendir(own);
-        char oldest[NAME_SIZE] = "";
-        time_t oldest_used = 0, now = time(NULL);
-        struct stat st;
-        kept = 0;
-        if (!stream) {
-            cleanup_close(&own);
-            return;
-        }
-        for (const struct dirent *entry; (entry = readdir(stream));) {
-            bool temporary = !strncmp(entry->d_name, TEMPORARY, strlen(TEMPORARY));
-            bool whole = strlen(entry->d_name) == NAME_SIZE - 1;
-            if ((!temporary && !whole) || fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                continue;
-            if (temporary && now - st.st_mtim.tv_sec > TEMPORARY_AGE)
-                remove_tree(folder, entry->d_name, TREE_DEPTH);
-            kept += whole;
-            if (whole && (!*oldest || st.st_mtim.tv_sec < oldest_used)) {
-                memcpy(oldest, entry->d_name, sizeof oldest);
-                oldest_used = st.st_mtim.tv_sec;
-            }
-        }
-        closedir(stream);
-        if (kept > KEPT_MAX)
-            remove_tree(folder, oldest, TREE_DEPTH);
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = own < 0 ? NULL : fdopendir(own);
+    char oldest[NAME_SIZE] = "";
+    time_t oldest_used = 0, now = time(NULL);
+    unsigned kept = 0;
+    struct stat st;
+    if (!stream) {
+        cleanup_close(&own);
+        return;
     }
+    for (const struct dirent *entry; (entry = readdir(stream));) {
+        const char *name = entry->d_name;
+        bool hidden = *name == '.' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+        bool whole = strlen(name) == NAME_SIZE - 1;
+        if ((!hidden && !whole) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (hidden && now - st.st_mtim.tv_sec > HIDDEN_AGE)
+            remove_tree(folder, name, TREE_DEPTH);
+        kept += !hidden;
+        if (!hidden && strcmp(name, newest) != 0 && (!*oldest || st.st_mtim.tv_sec < oldest_used)) {
+            memcpy(oldest, name, sizeof oldest);
+            oldest_used = st.st_mtim.tv_sec;
+        }
+    }
+    closedir(stream);
+    if (kept > KEPT_MAX)
+        remove_tree(folder, oldest, TREE_DEPTH);
 }
 
 static int keep(int folder, const struct making *making, int work, const char *from)
@@ -322,20 +339,19 @@ static int keep(int folder, const struct making *making, int work, const char *f
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return -1;
     snprintf(temporary, sizeof temporary, TEMPORARY "%016llx", (unsigned long long)random);
-    if (mkdirat(folder, temporary, 0755) < 0)
+    if (make_directory(folder, temporary) < 0)
         return -1;
     auto_close int made = openat(folder, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bool good = made >= 0 && write_tree(made, work, from) == 0;
-    /* Somebody else may have been faster; then that one serves, if nothing is wrong with it. */
-    auto_close int other = good ? open_made(folder, making->name) : -1;
-    if (good && other < 0) {
-        remove_tree(folder, making->name, TREE_DEPTH);
-        good = renameat(folder, temporary, folder, making->name) == 0 || errno == ENOTEMPTY || errno == EEXIST;
+    if (good) {
+        remove_tree(folder, making->name, TREE_DEPTH); /* one that is not whole any more */
+        good = renameat(folder, temporary, folder, making->name) == 0;
     }
     int saved = errno;
-    remove_tree(folder, temporary, TREE_DEPTH);
+    if (!good)
+        remove_tree(folder, temporary, TREE_DEPTH);
+    tidy(folder, making->name);
     errno = saved;
-    tidy(folder);
     return good ? 0 : -1;
 }
 
@@ -352,7 +368,12 @@ static int fail_of(const struct manifest *manifest, const struct exchange *excha
 static int make(struct cordon_engine *engine, const struct manifest *manifest, const struct making *making, int folder,
                 cordon_error *err)
 {
-    struct exchange_input input = {.plan = &making->plan, .output_cap = 8192, .stdin_fd = -1, .files_read = true};
+    struct exchange_input input = {.plan = &making->plan,
+                                   .output_cap = 8192,
+                                   .stdin_fd = -1,
+                                   .files_read = true,
+                                   .go_on = making->go_on,
+                                   .go_on_context = making->context};
     struct exchange exchange;
     int code = exchange_run(&exchange, engine, &input, err);
     if (code < 0)
@@ -365,10 +386,49 @@ static int make(struct cordon_engine *engine, const struct manifest *manifest, c
     return code;
 }
 
-int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only_look, cordon_error *err)
+/* Beside what is made lies a file that is locked while it is made, and has a length when that failed. */
+struct note {
+    char name[NAME_SIZE + sizeof NOTE];
+    bool failed_lately;
+};
+
+static void read_note(int folder, const struct making *making, struct note *note)
+{
+    struct stat st;
+    snprintf(note->name, sizeof note->name, NOTE "%s", making->name);
+    note->failed_lately = fstatat(folder, note->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0 &&
+                          time(NULL) - st.st_mtim.tv_sec < FAILED_AGE;
+}
+
+/* 1 when it was made, 0 when somebody else had made it meanwhile. */
+static int make_alone(struct cordon_engine *engine, const struct manifest *manifest, const struct making *making,
+                      int folder, const struct note *note, cordon_error *err)
+{
+    auto_close int lock = openat(folder, note->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0)
+        return error_sys(err, errno, "prebuild", "cannot write in the directory of compiled programs");
+    if (flock(lock, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, CORDON_ESTATE, "prebuild", "%s: somebody else is preparing its compiler", manifest->name);
+    auto_close int tree = open_made(folder, making->name);
+    int code = tree < 0 ? make(engine, manifest, making, folder, err) : 0;
+    auto_close int made = code == 0 && tree < 0 ? open_made(folder, making->name) : -1;
+    if (code == 0 && tree < 0 && made < 0)
+        code = error_set(err, CORDON_ESTATE, "prebuild", "%s: what its compiler needs is not as it was put there",
+                         manifest->name);
+    bool given_up = code < 0 && making->go_on && !making->go_on(making->context);
+    if (code == 0 || given_up)
+        unlinkat(folder, note->name, 0);
+    else
+        (void)!ftruncate(lock, 1);
+    return code < 0 ? code : tree < 0;
+}
+
+int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only_look, int (*go_on)(void *context),
+                           void *context, cordon_error *err)
 {
     const struct manifest *manifest;
-    auto_making struct making making = {0};
+    auto_making struct making making = {.go_on = go_on, .context = context};
+    struct note note;
     int code = catalog_find(engine->catalog, language, &manifest, err);
     if (code < 0 || !manifest->prebuild)
         return code;
@@ -379,8 +439,11 @@ int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only
     if (folder < 0)
         return error_sys(err, errno, "prebuild", "cannot open the directory of compiled programs");
     auto_close int tree = open_made(folder, making.name);
+    read_note(folder, &making, &note);
     if (tree >= 0 || only_look)
-        return tree < 0;
-    code = make(engine, manifest, &making, folder, err);
-    return code < 0 ? code : 1;
+        return tree < 0 && !note.failed_lately;
+    if (note.failed_lately)
+        return error_set(err, CORDON_ESTATE, "prebuild", "%s: preparing its compiler failed a short while ago",
+                         manifest->name);
+    return make_alone(engine, manifest, &making, folder, &note, err);
 }

@@ -95,7 +95,7 @@ static int start_stage(cordon_run *run, cordon_error *err)
         prepared_step_free(&run->step);
         return after_compile(run, err);
     }
-    if (code == 0 && compile && !run->no_prebuilt)
+    if (code == 0 && compile && !run->no_prebuilt && !run->options.no_cache)
         prepare_prebuilt(&run->prepared, &run->step, prebuild_open(run->engine, run->prepared.manifest));
     if (code == 0)
         code = warm_choose(run->engine, &run->prepared, compile, &run->step, err);

@@ -163,16 +163,17 @@ static int run_tests(struct batch *batch, const json_t *request, const struct sa
     return code;
 }
 
-/* What the compiler needs is made before others go on with the same language. */
+/* Has what the compiler needs made by the first who comes to the language; others go on without meanwhile. */
 static void prebuild(struct batch *batch, const json_t *request)
 {
     const char *language = member_text(request, "language");
     pthread_mutex_lock(&batch->lock);
-    if (language && strcmp(batch->prebuilt, language) != 0) {
+    bool is_first = language && strcmp(batch->prebuilt, language) != 0;
+    if (is_first)
         snprintf(batch->prebuilt, sizeof batch->prebuilt, "%s", language);
-        input_prebuild(batch->engine, language, batch->quiet);
-    }
     pthread_mutex_unlock(&batch->lock);
+    if (is_first)
+        input_prebuild(batch->engine, language, batch->quiet, interrupt_is_absent);
 }
 
 static int run_task(struct batch *batch, const struct task *task, json_t **answer, cordon_error *err)

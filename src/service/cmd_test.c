@@ -205,7 +205,7 @@ static int settle_language(cordon_engine *engine, const struct test_flags *flags
     if (code == 0 && id)
         code = json_object_set_new(flags->request, "language", json_string(id));
     if (code == 0 && !flags->run.no_cache)
-        input_prebuild(engine, id ? id : flags->run.language, flags->run.quiet);
+        input_prebuild(engine, id ? id : flags->run.language, flags->run.quiet, interrupt_is_absent);
     return code;
 }
 

@@ -17,6 +17,12 @@ static void on_signal(int number)
         _exit(EXIT_INTERRUPTED);
 }
 
+int interrupt_is_absent(void *context)
+{
+    (void)context;
+    return !atomic_load(&interrupted);
+}
+
 void interrupt_catch(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};

@@ -7,6 +7,9 @@
 /* Becomes true with the first SIGINT, SIGTERM or SIGHUP. */
 extern atomic_bool interrupted;
 
+/* For whoever asks whether to go on; takes no context. */
+int interrupt_is_absent(void *context);
+
 /* Catches them, but not those that the caller ignores. */
 void interrupt_catch(void);
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@
 #include "service/confine.h"
 #include "service/log.h"
 #include "service/notify.h"
+#include "service/work.h"
 
 #define SECOND_US   UINT64_C(1000000)
 #define PEM_MAX     (1 << 20)
@@ -37,6 +40,8 @@ struct daemon {
     struct loop_watch signals;
     struct loop_timer deadline; /* of the draining */
     bool late;                  /* that is over: whoever does not read his answer has had his time */
+    struct work_item prebuilding;
+    atomic_bool leaving;
     char *tls_cert, *tls_key, *secrets;
     struct redact_secret *secret_list;
     int exit_code;
@@ -396,9 +401,30 @@ static void warm_up(struct api *api)
 {
     cordon_error err;
     for (char **language = api->config->warm; language && *language; language++)
-        if (cordon_engine_prebuild(api->engine, *language, 0, &err) < 0 ||
-            cordon_engine_warm_language(api->engine, *language, 2, 10000, &err) < 0)
+        if (cordon_engine_warm_language(api->engine, *language, 2, 10000, &err) < 0)
             log_error("warm", &err);
+}
+
+static int is_staying(void *context)
+{
+    const struct daemon *daemon = context;
+    return !atomic_load(&daemon->leaving);
+}
+
+/* In a thread, for it may take minutes; until it is done, programs are compiled without. */
+static void prebuild(struct work_item *item)
+{
+    struct daemon *daemon = (struct daemon *)((char *)item - offsetof(struct daemon, prebuilding));
+    cordon_error err;
+    for (char **language = daemon->api.config->warm; language && *language && is_staying(daemon); language++)
+        if (cordon_engine_prebuild(daemon->api.engine, *language, 0, is_staying, daemon, &err) < 0 &&
+            is_staying(daemon))
+            log_error("prebuild", &err);
+}
+
+static void prebuilt(struct work_item *item)
+{
+    (void)item;
 }
 
 static void close_all(struct daemon *daemon)
@@ -406,6 +432,7 @@ static void close_all(struct daemon *daemon)
     struct api *api = &daemon->api;
     if (api->admission)
         executions_stop(api, true);
+    atomic_store(&daemon->leaving, true);
     work_close(api->work);
     executions_record(api);
     http_server_close(api->server);
@@ -445,6 +472,9 @@ int serve(struct config *config, serve_settle *settle, const void *context)
            config->data_dir);
     fflush(stdout);
     notify_tell("READY=1");
+    daemon.prebuilding = (struct work_item){.run = prebuild, .done = prebuilt};
+    if (api->config->warm && *api->config->warm)
+        work_submit(api->work, &daemon.prebuilding);
     loop_run(api->loop);
     close_all(&daemon);
     return daemon.exit_code;

@@ -70,10 +70,12 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     static struct ended_message message; /* large, and mostly not used */
     struct event_ended event = {.type = EVENT_ENDED};
     account_final(cell, &event.usage, &oom_kills);
-    /* When it never had a second task, nothing runs in it any more. Whoever else is in it may not write what is looked at,
-     * and is killed before the word is out; if nothing is, soon after it. */
+    /* When it never had a second task, nothing runs in it any more. Whoever else is in it may not write what is looked
+     * at, and is killed before the word is out; if nothing is, soon after it. Of the host's files it holds none any
+     * longer. */
     cell->alone = cell->cgroup.kind != CGROUP_NONE && event.usage.processes_peak == 1;
-    if (!stands_still || !cell->holds_still || (cell->files_read && !cell->alone))
+    bool shows = cell->plan.mount_count || (cell->files_read && !cell->alone);
+    if (!stands_still || !cell->holds_still || shows)
         cell_put_down(warden, cell);
     int64_t cpu_ms = cell->plan.limit[LIMIT_CPU_MS];
     if (cpu_ms != LIMIT_UNLIMITED && event.usage.cpu_user_us + event.usage.cpu_system_us >= (uint64_t)cpu_ms * 1000)
@@ -423,8 +425,8 @@ static bool is_in_the_making(const struct cell *cell)
 static bool lingers(const struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     uint64_t latest = cell->ended_us + LINGER_US, until = pool_burst_ends(warden);
-    if (!cell->alone || cell->put_down || now_us >= latest || now_us >= until || warden->leaving ||
-        pool_is_crowded(warden))
+    if (!cell->alone || cell->files_read || cell->put_down || now_us >= latest || now_us >= until || warden->leaving ||
+        pool_is_crowded(warden) || pool_wants_descriptors(warden))
         return false;
     cell->retry_us = until < latest ? until : latest;
     return true;

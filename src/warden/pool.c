@@ -16,10 +16,11 @@
 #define SECOND_US UINT64_C(1000000)
 /* While a program is young, and shortly after one ended, the warden keeps its hands free for its end and for the next
  * order, unless too little is left to serve that with. */
-#define YOUNG_US     20000
-#define QUIET_US     400
-#define FILLING_MAX  2
-/* Who has his answer has the processor first; whoever runs one program after the other takes the second offer by then. */
+#define YOUNG_US    20000
+#define QUIET_US    400
+#define FILLING_MAX 2
+/* Who has his answer has the processor first; whoever runs one program after the other takes the second offer by then.
+ */
 #define OFFER_US     150
 #define OFFERS_EACH  2 /* of one pool */
 #define OFFERS_MAX   8 /* of all pools: each holds descriptors of the caller */
@@ -379,6 +380,14 @@ static void shrink(struct warden *warden, struct pool *pool, uint64_t now_us)
             drop(warden, cell);
     if (!pool->target && !pool->counts.filling)
         zygote_stop(warden, pool);
+}
+
+bool pool_wants_descriptors(const struct warden *warden)
+{
+    uint64_t cells = 0;
+    for (const struct cell *cell = warden->cells; cell; cell = cell->next)
+        cells++;
+    return cells * CELL_DESCRIPTORS > warden->descriptors_max / 2;
 }
 
 bool pool_is_crowded(const struct warden *warden)

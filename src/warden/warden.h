@@ -267,6 +267,8 @@ void pool_expect_stranger(struct warden *warden);
 bool pool_is_short(const struct warden *warden, const struct pool *pool);
 /* When those who run one program after the other will have stopped, if nobody begins another. */
 uint64_t pool_burst_ends(const struct warden *warden);
+/* More cells than leave descriptors enough for runs to come. */
+bool pool_wants_descriptors(const struct warden *warden);
 /* More runs than processors. */
 bool pool_is_crowded(const struct warden *warden);
 void pool_close_all(struct warden *warden);

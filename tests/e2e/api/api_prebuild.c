@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A language whose compiler copies what was prebuilt, and tries to change it. */
@@ -42,7 +44,13 @@ static void shell(const char *command)
 static int prebuild(cordon_engine *engine, const char *language, int only_look, cordon_error *err)
 {
     memset(err, 0, sizeof *err);
-    return cordon_engine_prebuild(engine, language, only_look, err);
+    return cordon_engine_prebuild(engine, language, only_look, NULL, NULL, err);
+}
+
+static int give_up(void *context)
+{
+    (void)context;
+    return 0;
 }
 
 static void expect_output(cordon_engine *engine, const char *code, const char *expected)
@@ -60,6 +68,7 @@ void test_prebuild(void)
 {
     char directory[] = "/tmp/cordon-api-XXXXXX", cache[64], languages[64];
     cordon_error err;
+    umask(077); /* cells see it as others would */
     CHECK(mkdtemp(directory), "no directory");
     snprintf(cache, sizeof cache, "%s/cache", directory);
     snprintf(languages, sizeof languages, "%s/languages", directory);
@@ -81,8 +90,11 @@ void test_prebuild(void)
 
     CHECK(prebuild(engine, "plain", 0, &err) == 0, "nothing to be made: %s", err.text);
     CHECK(prebuild(engine, "nobody", 0, &err) == CORDON_ENOTFOUND, "%s", err.text);
+    CHECK(prebuild(engine, "broken", 1, &err) == 1, "to be made: %s", err.text);
     CHECK(prebuild(engine, "broken", 0, &err) < 0 && strstr(err.text, "nonzero_exit") && strstr(err.hint, "why"),
           "%s | %s", err.text, err.hint);
+    CHECK(prebuild(engine, "broken", 1, &err) == 0, "not again so soon: %s", err.text);
+    CHECK(prebuild(engine, "broken", 0, &err) < 0 && strstr(err.text, "a short while ago"), "%s", err.text);
     expect_output(engine, "before", "nothing\n");
 
     CHECK(prebuild(engine, "stamp", 1, &err) == 1, "missing: %s", err.text);
@@ -100,7 +112,33 @@ void test_prebuild(void)
     put(languages, "warm/stamp.sh", "mkdir -p made/a && echo other >made/a/stamp\n");
     CHECK(prebuild(engine, "stamp", 0, &err) == 1, "of another source: %s", err.text);
     expect_output(engine, "five", "other\nother\na\n");
-    shell("test -z \"$(find $PLACE/cache -name '.new-*')\"");
+
+    shell("for index in $PLACE/cache/prebuilt/*/index; do chmod u+w $index; printf 'x\\0y\\n' >$index; done");
+    CHECK(prebuild(engine, "stamp", 1, &err) == 1, "a broken index: %s", err.text);
+    expect_output(engine, "six", "nothing\n");
+
+    /* As deep as a result may be, and more of them than are kept. */
+    for (int i = 0; i < 6; i++) {
+        char source[200];
+        snprintf(
+            source, sizeof source,
+            "d=made; for n in $(seq 28); do d=$d/$n; done; mkdir -p $d made/a; echo %d >made/a/stamp; echo >$d/end\n",
+            i);
+        put(languages, "warm/stamp.sh", source);
+        CHECK(prebuild(engine, "stamp", 0, &err) == 1, "number %d: %s", i, err.text);
+    }
+    shell("test $(ls $PLACE/cache/prebuilt | wc -l) -le 4");
+
+    put(languages, "warm/stamp.sh", "sleep 20; mkdir made; echo >made/late\n");
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    CHECK(cordon_engine_prebuild(engine, "stamp", 0, give_up, NULL, &err) < 0, "given up");
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    CHECK(end.tv_sec - begin.tv_sec < 10, "%ld s until it was given up", (long)(end.tv_sec - begin.tv_sec));
+    CHECK(prebuild(engine, "stamp", 1, &err) == 1, "that was no failure: %s", err.text);
+
+    shell("test -z \"$(find $PLACE/cache/prebuilt -name '.new-*' -o -name '.note-*' ! -size 1c)\"");
+    shell("test -z \"$(find $PLACE/cache/prebuilt/*/tree -type f ! -perm 444 -o -type d ! -perm 755)\"");
     cordon_engine_close(engine);
     shell("rm -r $PLACE");
 }
