@@ -31,6 +31,12 @@ static int make_parents(int work_fd, const char *path)
     return 0;
 }
 
+int files_make(int dir_fd, const char *path, const char *text)
+{
+    auto_close int fd = openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return fd < 0 ? -1 : fd_write_all(fd, text, strlen(text));
+}
+
 /* The filter of a confined slot leaves no openat2; but there the process can reach nothing that user code could not. */
 static int create(int work_fd, const char *path, mode_t mode)
 {

@@ -13,47 +13,10 @@
 #include "cell/steps.h"
 #include "cell/sys.h"
 
-#define READ_ONLY                                                                                                      \
-    ((uint64_t)(MUTANT(READONLY) ? MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV                                                \
-                                 : MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))
-#define NO_SETUID ((uint64_t)(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))
-
-static const char *const system_entries[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"};
-
-/* Of the host's /etc only what runtimes need and what tells nothing about the host or its users; a manifest may add. */
-static const char *const etc_entries[] = {"alternatives", "ld.so.cache", "protocols", "services", "os-release"};
-
-static const struct {
-    const char *name, *text;
-} etc_files[] = {
-    {"passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
-               "cordon:x:1000:1000:cordon:/work:/bin/bash\n"
-               "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
-    {"group", "root:x:0:\ncordon:x:1000:\nnogroup:x:65534:\n"},
-    {"hosts", "127.0.0.1 localhost cordon\n::1 localhost ip6-localhost\n"},
-    {"hostname", "cordon\n"},
-    {"resolv.conf", ""},
-    {"host.conf", "multi on\n"},
-    {"nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nprotocols: files\n"
-                      "services: files\n"},
-    {"machine-id", "00000000000000000000000000000000\n"},
-};
-
-static const char *const device_nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
-
-static const struct {
-    const char *target, *path;
-} links[] = {
-    {"/proc/self/fd", "dev/fd"},       {"/proc/self/fd/0", "dev/stdin"},
-    {"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"},
-    {"pts/ptmx", "dev/ptmx"},          {"/usr/share/zoneinfo/Etc/UTC", "etc/localtime"},
-    {"/proc/self/mounts", "etc/mtab"},
-};
-
 /* What an unprivileged user could otherwise read or, one day, write; files of the host's root alone are closed anyway.
- */
-static const char *const proc_hidden[] = {"kcore",   "keys",      "key-users", "kallsyms",
-                                          "cmdline", "config.gz", "modules",   "sysrq-trigger"};
+ * The last is everywhere: to close a cover that was never put on waits for the other processors. */
+static const char *const proc_hidden[] = {"kcore",     "keys",    "key-users",     "kallsyms",
+                                          "config.gz", "modules", "sysrq-trigger", "cmdline"};
 static const char *const proc_read_only[] = {"sys", "pressure"};
 
 /* Objects that are counted for the owner of the user namespace, the host's root among them, whoever makes them. */
@@ -77,96 +40,12 @@ static const char *decimal(int64_t number, char text[24])
     return at;
 }
 
-static int make_file(int root_fd, const char *path, const char *text)
-{
-    auto_close int fd = openat(root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    return fd < 0 ? -1 : fd_write_all(fd, text, strlen(text));
-}
-
-/* Shows one entry of the host's tree at the same place beneath the new root: links are copied as links, directories and
- * files are bound read-only. What the host does not have is skipped. */
-static int show_entry(int root_fd, const char *host_dir, const char *prefix, const char *name)
-{
-    char host_path[320], path[320], target[256];
-    size_t host_length = strlen(host_dir), prefix_length = strlen(prefix), length = strlen(name);
-    if (host_length + length >= sizeof host_path || prefix_length + length >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(host_path, host_dir, host_length);
-    memcpy(host_path + host_length, name, length + 1);
-    memcpy(path, prefix, prefix_length);
-    memcpy(path + prefix_length, name, length + 1);
-
-    struct stat st;
-    if (lstat(host_path, &st) < 0)
-        return errno == ENOENT || errno == EACCES ? 0 : -1;
-    if (S_ISLNK(st.st_mode)) {
-        ssize_t n = readlink(host_path, target, sizeof target - 1);
-        if (n < 0)
-            return -1;
-        target[n] = '\0';
-        return symlinkat(target, root_fd, path) < 0 && errno != EEXIST ? -1 : 0;
-    }
-    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        return 0;
-    char *slash = strrchr(path + prefix_length, '/');
-    if (slash) { /* "ssl/certs": one level is enough for /etc */
-        *slash = '\0';
-        if (mkdirat(root_fd, path, 0755) < 0 && errno != EEXIST)
-            return -1;
-        *slash = '/';
-    }
-    if (S_ISDIR(st.st_mode) ? mkdirat(root_fd, path, 0755) : make_file(root_fd, path, ""))
-        return errno == EEXIST ? 0 : -1; /* a manifest named what is there already */
-    auto_close int tree = mounts_clone(AT_FDCWD, host_path, true);
-    if (tree < 0)
-        return errno == EACCES ? 0 : -1;
-    if (mounts_restrict(tree, READ_ONLY, true) < 0)
-        return -1;
-    return mounts_attach(tree, root_fd, path);
-}
-
-static int make_etc(int root_fd)
-{
-    if (mkdirat(root_fd, "etc", 0755) < 0)
-        return -1;
-    for (unsigned i = 0; i < ARRAY_LEN(etc_files); i++) {
-        char path[32] = "etc/";
-        memcpy(path + 4, etc_files[i].name, strlen(etc_files[i].name) + 1);
-        if (make_file(root_fd, path, etc_files[i].text) < 0)
-            return -1;
-    }
-    for (unsigned i = 0; i < ARRAY_LEN(etc_entries); i++)
-        if (show_entry(root_fd, "/etc/", "etc/", etc_entries[i]) < 0)
-            return -1;
-    return 0;
-}
-
 static int make_terminals(int root_fd)
 {
     static const char *const options[][2] = {
         {"newinstance", NULL}, {"ptmxmode", "0666"}, {"max", "64"}, {"mode", "0620"}, {NULL, NULL}};
     auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
-}
-
-static int make_devices(int root_fd)
-{
-    if (mkdirat(root_fd, "dev", 0755) < 0 || mkdirat(root_fd, "dev/pts", 0755) < 0 ||
-        mkdirat(root_fd, "dev/shm", 0755) < 0)
-        return -1;
-    for (unsigned i = 0; i < ARRAY_LEN(device_nodes); i++) {
-        char host_path[24] = "/dev/", path[24] = "dev/";
-        memcpy(host_path + 5, device_nodes[i], strlen(device_nodes[i]) + 1);
-        memcpy(path + 4, device_nodes[i], strlen(device_nodes[i]) + 1);
-        auto_close int node = mounts_clone(AT_FDCWD, host_path, false);
-        if (node < 0 || make_file(root_fd, path, "") < 0 ||
-            mounts_restrict(node, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false) < 0 ||
-            mounts_attach(node, root_fd, path) < 0)
-            return -1;
-    }
-    return 0;
 }
 
 static const struct {
@@ -208,7 +87,7 @@ static int make_store(int root_fd, const int64_t *limit, uid_t owner)
         {"nr_inodes", decimal(MUTANT(INODES) ? 1 << 20 : limit[LIMIT_INODES] + 4, inodes)},
         {"mode", "0755"},
         {NULL, NULL}};
-    auto_close int store = mounts_new("tmpfs", options, NO_SETUID);
+    auto_close int store = mounts_new("tmpfs", options, MOUNTS_NO_SETUID);
     if (store < 0)
         return -1;
     for (unsigned i = 0; i < ARRAY_LEN(store_parts); i++)
@@ -244,7 +123,7 @@ static int step_into(int dir, const char *name, bool directory)
     int fd = sys_openat2(dir, name, flags, 0, resolve);
     if (fd >= 0 || errno != ENOENT)
         return fd;
-    if (directory ? mkdirat(dir, name, 0755) : make_file(dir, name, ""))
+    if (directory ? mkdirat(dir, name, 0755) : files_make(dir, name, ""))
         return -1;
     return sys_openat2(dir, name, flags, 0, resolve);
 }
@@ -278,7 +157,7 @@ static int place_mount(int root_fd, const struct plan_mount *mount, int tree)
     struct stat st;
     auto_close int place =
         tree < 0 || fstat(tree, &st) < 0 ? -1 : find_place(root_fd, mount->destination, S_ISDIR(st.st_mode));
-    if (place < 0 || mounts_restrict(tree, mount->writable ? NO_SETUID : READ_ONLY, true) < 0)
+    if (place < 0 || mounts_restrict(tree, mount->writable ? MOUNTS_NO_SETUID : MOUNTS_READ_ONLY, true) < 0)
         return -1;
     return mounts_attach(tree, place, "");
 }
@@ -301,12 +180,14 @@ static int hide_in_proc(int root_fd)
             mounts_attach(tree, proc, proc_read_only[i]) < 0)
             return -1;
     }
+    auto_close int null = -1;
     for (unsigned i = 0; i < ARRAY_LEN(proc_hidden); i++) {
-        /* Looked for first: to close a clone that was not attached waits for the other processors. */
-        if (faccessat(proc, proc_hidden[i], F_OK, 0) < 0 && errno == ENOENT)
-            continue;
-        auto_close int null = mounts_clone(devices, "null", false);
-        if (null < 0 || mounts_attach(null, proc, proc_hidden[i]) < 0)
+        if (null < 0 && (null = mounts_clone(devices, "null", false)) < 0)
+            return -1;
+        if (mounts_attach(null, proc, proc_hidden[i]) == 0) {
+            close(null);
+            null = -1;
+        } else if (errno != ENOENT)
             return -1;
     }
     return 0;
@@ -333,23 +214,6 @@ static int bound_user(int root_fd)
     return 0;
 }
 
-static int make_system(int root_fd)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(system_entries); i++)
-        if (show_entry(root_fd, "/", "", system_entries[i]) < 0)
-            return -1;
-    if (MUTANT(MOUNTNS)) { /* as if the host's tree were visible */
-        static const char *const host_entries[] = {"var", "root", "run", "home", "srv"};
-        for (unsigned i = 0; i < ARRAY_LEN(host_entries); i++)
-            if (show_entry(root_fd, "/", "", host_entries[i]) < 0)
-                return -1;
-    }
-    for (unsigned i = 0; i < ARRAY_LEN(links); i++)
-        if (symlinkat(links[i].target, root_fd, links[i].path) < 0 && errno != EEXIST && errno != ENOENT)
-            return -1;
-    return 0;
-}
-
 /* Steps into the new root and drops the old one: with both at the same place there is no directory to clean up. */
 static int enter_root(int root_fd)
 {
@@ -358,35 +222,21 @@ static int enter_root(int root_fd)
     return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -1 : 0;
 }
 
-static int show_etc(int root_fd, char *const *names)
+/* What no request and no cell makes different, but for /proc, whose place is there. `copies`: for a template.
+ * `*own_nodes`: the devices are the root's own, so it has to allow them. */
+static int make_common(bool copies, bool *own_nodes, enum cell_step *step)
 {
-    for (; *names; names++)
-        if (show_entry(root_fd, "/etc/", "etc/", *names) < 0)
-            return -1;
-    return 0;
-}
-
-/* What no request and no cell makes different, but for /proc, whose place is there. */
-static int make_common(enum cell_step *step)
-{
-    static const char *const options[][2] = {{"size", "1m"}, {"nr_inodes", "1024"}, {"mode", "0755"}, {NULL, NULL}};
+    static const char *const options[][2] = {{"size", "4m"}, {"nr_inodes", "1024"}, {"mode", "0755"}, {NULL, NULL}};
     umask(0);
     *step = STEP_PROPAGATION;
     if (mounts_make_private() < 0)
         return -1;
     *step = STEP_ROOT;
-    auto_close int root_fd = mounts_new("tmpfs", options, NO_SETUID);
+    auto_close int root_fd = mounts_new("tmpfs", options, copies ? MOUNT_ATTR_NOSUID : MOUNTS_NO_SETUID);
     /* Over /proc, which every host has and which the sources below do not need. */
     if (root_fd < 0 || mounts_attach(root_fd, AT_FDCWD, "/proc") < 0)
         return -1;
-    *step = STEP_ETC;
-    if (make_etc(root_fd) < 0)
-        return -1;
-    *step = STEP_DEVICES;
-    if (make_devices(root_fd) < 0)
-        return -1;
-    *step = STEP_SYSTEM_FILES;
-    if (make_system(root_fd) < 0)
+    if (system_show(root_fd, copies, own_nodes, step) < 0)
         return -1;
     *step = STEP_PROC;
     if (mkdirat(root_fd, "proc", 0555) < 0 || mount_proc(root_fd) < 0)
@@ -396,7 +246,8 @@ static int make_common(enum cell_step *step)
 
 int root_begin(enum cell_step *step)
 {
-    auto_close int root_fd = make_common(step);
+    bool own_nodes;
+    auto_close int root_fd = make_common(false, &own_nodes, step);
     if (root_fd < 0)
         return -1;
     if (bound_user(root_fd) < 0)
@@ -414,7 +265,7 @@ int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *s
                 size_t mount_fd_count, enum cell_step *step, uint32_t *detail)
 {
     *step = STEP_ETC;
-    if (show_etc(root_fd, plan->etc) < 0)
+    if (system_show_etc(root_fd, plan->etc, false) < 0)
         return -1;
     *step = STEP_STORE;
     auto_close int work = make_store(root_fd, plan->limit, CELL_UID);
@@ -429,7 +280,7 @@ int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *s
             return -1;
     }
     *step = STEP_ROOT;
-    if (mounts_restrict(root_fd, READ_ONLY, false) < 0)
+    if (mounts_restrict(root_fd, MOUNTS_READ_ONLY, false) < 0)
         return -1;
     *step = STEP_PIVOT;
     if (enter_root(root_fd) < 0)
@@ -441,14 +292,16 @@ int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *s
  * not masked, because the kernel lets a user namespace mount a /proc only where it can see a whole one. */
 int root_template(char *const *etc, enum cell_step *step)
 {
-    auto_close int root_fd = make_common(step);
+    bool own_nodes;
+    auto_close int root_fd = make_common(true, &own_nodes, step);
     if (root_fd < 0)
         return -1;
     *step = STEP_ETC;
-    if (show_etc(root_fd, etc) < 0)
+    if (system_show_etc(root_fd, etc, true) < 0)
         return -1;
     *step = STEP_ROOT;
-    if (make_places(root_fd) < 0 || mounts_restrict(root_fd, READ_ONLY, false) < 0)
+    uint64_t read_only = own_nodes ? MOUNTS_READ_ONLY & ~(uint64_t)MOUNT_ATTR_NODEV : MOUNTS_READ_ONLY;
+    if (make_places(root_fd) < 0 || mounts_restrict(root_fd, read_only, false) < 0)
         return -1;
     *step = STEP_PIVOT;
     return enter_root(root_fd);

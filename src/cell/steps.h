@@ -32,6 +32,14 @@ int mounts_clone(int dir_fd, const char *path, bool recursive);
 int mounts_restrict(int mount_fd, uint64_t attributes, bool recursive);
 int mounts_attach(int mount_fd, int dir_fd, const char *path);
 
+#define MOUNTS_NO_SETUID ((uint64_t)(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))
+#define MOUNTS_READ_ONLY (MUTANT(READONLY) ? MOUNTS_NO_SETUID : MOUNTS_NO_SETUID | MOUNT_ATTR_RDONLY)
+
+/* system.c: what it sees of the host. `copies`: what is small is copied, and devices made, instead of bound; whether
+ * they could be made is in `*own_nodes`. */
+int system_show(int root_fd, bool copies, bool *own_nodes, enum cell_step *step);
+int system_show_etc(int root_fd, char *const *names, bool copies);
+
 /* root.c: what the program sees. What needs neither the request nor its group first; then the rest, up to the entry
  * into the new root, which returns the work directory's descriptor. On failure `*step` and `*detail` tell where. */
 int root_begin(enum cell_step *step);
@@ -65,6 +73,7 @@ int streams_connect(const int streams[STREAM_COUNT], int handover, int *kept[], 
 int rlimits_apply(pid_t pid, const int64_t *limit, bool group_limits);
 
 /* files.c */
+int files_make(int dir_fd, const char *path, const char *text);
 int files_write(const struct plan *plan, uint32_t *detail);
 
 /* landlock.c: the rules that are every cell's, and then, with those for the request's mounts, their enforcement.
