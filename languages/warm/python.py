@@ -15,6 +15,11 @@ from itertools import islice
 from os import _exit as leave
 from types import FunctionType, ModuleType
 
+# What every child needs is bound to names of this module: to reach it through another writes to that module's page.
+close, make, put, readv, set_blocking = os.close, os.open, os.write, os.readv, os.set_blocking
+MAKE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+callbacks, collect = atexit._ncallbacks, gc.collect
+modules, names = sys.modules, sys.__dict__
 CHANNEL = 4
 GAPS_BYTES = 1 << 18  # of a size, at most: not every build of Python has pools
 MESSAGE = bytearray(1 << 17)  # one for all: what a program allocates lies where it lay in the rehearsal
@@ -54,16 +59,25 @@ def fill_gaps():
                 break
 
 
+def begin_anew():
+    """Small things that are made from here on lie close together: the library's doing, before it serves."""
+    os.getppid()
+
+
 def write_anew():
-    """The functions that every child runs."""
-    for each in receive, execute, unpack, write, finish, flush, flush_one, release:
+    """What every child runs and reads."""
+    global FILE, MESSAGE, USUAL_LENGTHS, USUAL_ITEMS, seeds
+    for each in renew, receive, execute, unpack, write, finish, flush, flush_one, release:
         code = marshal.loads(marshal.dumps(each.__code__))
         globals()[each.__name__] = FunctionType(code, globals(), each.__name__, each.__defaults__)
+    FILE, seeds = FILE[:4] + FILE[4:], []
+    MESSAGE, USUAL_LENGTHS, USUAL_ITEMS = bytearray(len(MESSAGE)), USUAL_LENGTHS[:-1] + b" ", USUAL_ITEMS[:-1] + b"4"
 
 
 def prepare_zygote():
     os.chdir("/tmp")
     fill_gaps()
+    begin_anew()
     write_anew()
     if "random" in sys.modules:
         seeds.append(RandomState.seed.__get__(sys.modules["random"]._inst))
@@ -71,14 +85,23 @@ def prepare_zygote():
         seeds.append(sys.modules["numpy.random"].seed)
     for _ in range(20):  # what adapts to its use does so here, and not in each child again
         rehearse(True)
-    prepare("/work")
     gc.collect()
     fill_gaps()
+    begin_anew()
+    filling.append(slice(0))  # Python keeps one for the next who needs one
+    filling.append([])  # what the collector knows is in a list: who leaves it writes to its neighbours
+    prepare("/work")
+    filling.append([])
     gc.freeze()
     del os.environ["LD_PRELOAD"], os.environ["LD_BIND_NOW"]
 
 
 seeds = []  # of random numbers: what gives a child its own
+
+
+def renew():
+    for seed in seeds:
+        seed()
 
 
 REHEARSAL = b"""def f(x):
@@ -106,7 +129,7 @@ def rehearse(with_channel=False):
         message = receive(channel)
     else:
         MESSAGE[0] = 0
-    execute(message, len(sys.modules), False)
+    execute(message, len(modules), False)
     os.dup2(out, 1)
     os.close(null)
     os.close(out)
@@ -136,26 +159,26 @@ def write(path, mode, content):
     else:
         if "/" in path:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        fd = make(path, MAKE, mode)
     while content:
-        content = content[os.write(fd, content):]
-    os.close(fd)
+        content = content[put(fd, content):]
+    close(fd)
 
 
 def receive(channel):
-    os.set_blocking(channel, False)
+    set_blocking(channel, False)
     try:
-        length = os.readv(channel, [MESSAGE])
+        length = readv(channel, [MESSAGE])
     except BlockingIOError:
         rehearse()
         place()
         prepare(os.getcwd())
         bytes(MESSAGE[:len(REHEARSAL)])
         compile(REHEARSAL, prepared[1], "exec", dont_inherit=True)  # where it lies from now on
-        os.set_blocking(channel, True)
-        os.write(channel, b"r")
-        length = os.readv(channel, [MESSAGE])
-    os.close(channel)
+        set_blocking(channel, True)
+        put(channel, b"r")
+        length = readv(channel, [MESSAGE])
+    close(channel)
     if not length:
         leave(0)
     return bytes(MESSAGE[:length])
@@ -164,15 +187,21 @@ def receive(channel):
 # Of a program without arguments or variables, but for the length of its source and that itself.
 USUAL_LENGTHS = b"4 7 1 1 1 7 3 "
 USUAL_ITEMS = b"codemain.py001main.py644"
+USUAL_LENGTH, USUAL_ITEM = len(USUAL_LENGTHS), len(USUAL_ITEMS)
 
 
 def unpack(message):
     """The program: entry, its source if it came along, arguments. Files are written and variables set."""
+    if message[:USUAL_LENGTH] == USUAL_LENGTHS:
+        at = USUAL_LENGTH
+        while message[at] != 10:
+            at += 1
+        items = at + 1 + USUAL_ITEM
+        if message[at + 1:items] == USUAL_ITEMS:
+            source = message[items:]
+            write(FILE, 0o644, source)
+            return FILE, source, []
     lengths, _, rest = message.partition(b"\n")
-    if rest.startswith(USUAL_ITEMS) and lengths.startswith(USUAL_LENGTHS):
-        source = rest[len(USUAL_ITEMS):]
-        write(FILE, 0o644, source)
-        return FILE, source, []
     at, items = 0, []
     for length in map(int, lengths.split()):
         items.append(rest[at:at + length])
@@ -241,8 +270,8 @@ def flush_one(stream):
 
 
 def flush():
-    done = flush_one(sys.stdout)
-    return flush_one(sys.stderr) and done
+    done = "stdout" not in names or flush_one(names["stdout"])
+    return ("stderr" not in names or flush_one(names["stderr"])) and done
 
 
 def show(error):
@@ -294,40 +323,42 @@ def execute(message, loaded, last):
     return status
 
 
-def release(module, path, loaded):
+def release(held, path, loaded):
     """Lets go of a program's modules and finalizes what they held."""
+    module, held[0] = held[0], None
     if next(reversed(module.__dict__), None) != "__cached__":  # or it has no names of its own
         for value in list(module.__dict__.values()):  # what the collector would drop with a file that is part of a cycle
             if isinstance(value, IOBase):
                 flush_one(value)
-    folder, kept = path.rpartition("/")[0], []
     # Those that the program loaded came last; to list the others would make a copy of each one's page. A module may load
     # more when it is asked for an attribute, without end.
-    if len(sys.modules) > loaded:
-        for name, other in list(islice(reversed(sys.modules.items()), len(sys.modules) - loaded))[::-1]:
-            sys.modules.pop(name, None)
+    if len(modules) > loaded:
+        folder, kept = path.rpartition("/")[0], []
+        for name, other in list(islice(reversed(modules.items()), len(modules) - loaded))[::-1]:
+            modules.pop(name, None)
             file = other.__dict__.get("__file__") if isinstance(other, ModuleType) else None
             if not (isinstance(file, str) and file.startswith(folder)):
                 kept.append(other)
     module = value = other = None
-    sys.modules.pop("__main__", None)
-    gc.collect()
+    if "__main__" in modules:
+        modules["__main__"] = None
+    collect()
 
 
 def finish(held, path, loaded, last):
     """The end of an interpreter, but for what only frees memory; whether all that was printed could be written. `held`
     has the program's module; `last`: nothing comes after it."""
-    if last and "threading" in sys.modules:
+    if last and (threaded or len(modules) > loaded) and "threading" in modules:
         try:
-            sys.modules["threading"]._shutdown()
+            modules["threading"]._shutdown()
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
-    if atexit._ncallbacks() and last:
+    if callbacks() and last:
         atexit._run_exitfuncs()
     done = flush()
-    if "last_value" in sys.__dict__:
+    if "last_value" in names:
         sys.last_type = sys.last_value = sys.last_traceback = None
-    release(held.pop(), path, loaded)
+    release(held, path, loaded)
     return flush() and done
 
 
@@ -346,6 +377,7 @@ if zygote and threads:
 preload(sys.argv[1])
 if zygote and threads:
     os.environ["OPENBLAS_NUM_THREADS"] = threads
+threaded = "threading" in modules
 gc.collect()
 gc.freeze()
 if zygote:
@@ -355,8 +387,7 @@ if zygote:
     # of locks and other threads, would make copies of forty pages.
     if os.getppid() != -1 if alone else os.fork():
         leave(1)
-    while seeds:
-        seeds.pop()()
+    renew()
 else:
     prepare(os.getcwd())
-leave(execute(receive(CHANNEL), len(sys.modules), True))
+leave(execute(receive(CHANNEL), len(modules), True))

@@ -1,6 +1,7 @@
 /* What Python and Ruby fork by. The library is loaded before all others (LD_PRELOAD), and the first fork() or getppid()
  * after that word was taken out of the environment serves: it returns in every copy. After fork() an interpreter does
- * what it always does after a fork; getppid() is for one that has nothing to do there. All others are the system's. */
+ * what it always does after a fork; getppid() is for one that has nothing to do there. Called before, getppid() parts
+ * what follows from what was: what is made from then on lies together. All others are the system's. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "cell/cell.h"
 #include "zygote/arena.h"
+#include "zygote/dense.h"
 #include "zygote/keep.h"
 #include "zygote/memory.h"
 #include "zygote/serve.h"
@@ -48,8 +50,11 @@ pid_t fork(void)
 
 pid_t getppid(void)
 {
-    if (!is_awaited())
-        return (pid_t)syscall(SYS_getppid);
-    serve();
-    return -1;
+    if (is_awaited()) {
+        serve();
+        return -1;
+    }
+    if (!served)
+        dense_begin();
+    return (pid_t)syscall(SYS_getppid);
 }
