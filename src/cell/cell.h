@@ -46,7 +46,16 @@ struct handover_message {
 
 /* The namespaces of a slot, in the order in which their descriptors are handed round. The first two belong to its
  * identity and outlive it. */
-enum slot_namespace { SLOT_USER, SLOT_NET, SLOT_PID, SLOT_MNT, SLOT_IPC, SLOT_UTS, SLOT_NAMESPACES };
+enum slot_namespace {
+    SLOT_USER, /* those of an identity */
+    SLOT_NET,
+    SLOT_IPC,
+    SLOT_UTS,
+    SLOT_IDENTITY,
+    SLOT_PID = SLOT_IDENTITY, /* the cell's own */
+    SLOT_MNT,
+    SLOT_NAMESPACES
+};
 
 struct init_setup {
     int report;          /* SEQPACKET to the warden */
@@ -54,7 +63,7 @@ struct init_setup {
     int gate;            /* cold: the network namespace is sent here when it stands; -1 in a slot */
     int proc;            /* the host's /proc, for the settings of the new network */
     bool own_ids;        /* ids 0 (init) and 1000 (program) are both mapped */
-    bool new_identity;   /* slot: user and network namespace are new; the maps come later, as for a cold init */
+    bool new_identity;   /* slot: its namespaces are new; the maps come later, as for a cold init */
     bool for_fork;       /* slot: the program comes from a zygote, which needs all its namespaces */
     uint32_t namespaces; /* CLONE_NEW… flags that this cell has; a new network is init's to make */
     int64_t tcp_buffer_bytes;

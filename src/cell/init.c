@@ -131,8 +131,8 @@ _Noreturn void cell_init_main(const struct init_setup *setup)
 static void report_slot(const struct init_setup *setup, int work)
 {
     static const char *const names[SLOT_NAMESPACES] = {
-        [SLOT_USER] = "self/ns/user", [SLOT_NET] = "self/ns/net", [SLOT_PID] = "self/ns/pid",
-        [SLOT_MNT] = "self/ns/mnt",   [SLOT_IPC] = "self/ns/ipc", [SLOT_UTS] = "self/ns/uts"};
+        [SLOT_USER] = "self/ns/user", [SLOT_NET] = "self/ns/net", [SLOT_IPC] = "self/ns/ipc",
+        [SLOT_UTS] = "self/ns/uts",   [SLOT_PID] = "self/ns/pid", [SLOT_MNT] = "self/ns/mnt"};
     const struct cell_report prepared = {.kind = REPORT_PREPARED};
     int fds[1 + SLOT_NAMESPACES] = {work};
     size_t count = 1;
@@ -152,9 +152,9 @@ _Noreturn void cell_slot_init_main(const struct init_setup *setup)
     begin(setup);
     if (setup->new_identity) {
         make_network(setup);
+        set_host_name(setup);
         wait_for_byte(setup->report);
     }
-    set_host_name(setup);
     identity_new_keyring();
     become_root(setup);
     int work = root_on_template(setup->limit, setup->new_identity, &step);

@@ -50,12 +50,6 @@ static void stop_listening(struct warden *warden, struct cell *cell)
     loop_forget(warden, &cell->oom);
 }
 
-/* Each socket of the program was told, as long as its filter had a listener. */
-static bool never_used_network(const struct cell *cell)
-{
-    return cell->controls & CONTROL_BIT(CONTROL_DENIAL_REPORTS) && !cell->used_network;
-}
-
 static void free_cell(struct warden *warden, struct cell *cell)
 {
     struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
@@ -68,7 +62,7 @@ static void free_cell(struct warden *warden, struct cell *cell)
     for (int i = 0; i < SLOT_NAMESPACES; i++)
         cleanup_close(&cell->slot[i]);
     if (cell->identity)
-        identity_release(cell->identity, never_used_network(cell));
+        identity_release(cell->identity, cell);
     cleanup_close(&cell->plan_fd);
     cleanup_close(&cell->forked_talk);
     cleanup_close(&cell->lifeline);

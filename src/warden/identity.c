@@ -150,9 +150,8 @@ struct identity *identity_take(struct warden *warden)
         if (identity->state == IDENTITY_UNMADE && !unmade)
             unmade = identity;
     }
-    if (unmade) {
-        *unmade = (struct identity){.state = IDENTITY_BUSY, .user = -1, .net = -1};
-    }
+    if (unmade)
+        *unmade = (struct identity){.state = IDENTITY_BUSY, .spaces = {-1, -1, -1, -1}};
     return unmade;
 }
 
@@ -165,34 +164,40 @@ static int note_network(void *context)
 {
     const struct note_context *at = context;
     char *text = at->identity->network_before;
-    if (setns(at->identity->net, CLONE_NEWNET) < 0 ||
+    if (setns(at->identity->spaces[SLOT_NET], CLONE_NEWNET) < 0 ||
         !read_network(at->warden, text, sizeof at->identity->network_before))
         *text = '\0';
     return 0;
 }
 
-void identity_made(struct warden *warden, struct identity *identity, int user, int net)
+void identity_made(struct warden *warden, struct identity *identity, int spaces[SLOT_IDENTITY])
 {
-    identity->user = user;
-    identity->net = net;
+    for (int i = 0; i < SLOT_IDENTITY; i++)
+        identity->spaces[i] = take_fd(&spaces[i]);
     *identity->network_before = '\0'; /* never equal: used once */
     struct note_context context = {warden, identity};
     spawn_helper(note_network, &context);
 }
 
-void identity_discard(struct identity *identity)
+bool identity_stands(const struct identity *identity)
 {
-    if (identity->state != IDENTITY_UNMADE) {
-        cleanup_close(&identity->user);
-        cleanup_close(&identity->net);
-    }
-    *identity = (struct identity){.state = IDENTITY_UNMADE, .user = -1, .net = -1};
+    return identity->spaces[SLOT_USER] >= 0;
 }
 
-void identity_release(struct identity *identity, bool unused)
+void identity_discard(struct identity *identity)
 {
-    identity->unused = unused;
-    if (identity->user < 0 || !*identity->network_before)
+    for (int i = 0; i < SLOT_IDENTITY && identity->state != IDENTITY_UNMADE; i++)
+        cleanup_close(&identity->spaces[i]);
+    *identity = (struct identity){.state = IDENTITY_UNMADE, .spaces = {-1, -1, -1, -1}};
+}
+
+/* The program's filter tells of each socket, and of what may make an IPC object, before it is made: as long as it had a
+ * listener. Of objects nothing else would tell; the host name cannot be changed by who has no rights. */
+void identity_release(struct identity *identity, const struct cell *cell)
+{
+    bool told = cell->controls & CONTROL_BIT(CONTROL_DENIAL_REPORTS);
+    identity->unused = told && !cell->used_network;
+    if (!told || cell->used_ipc || !identity_stands(identity) || !*identity->network_before)
         identity_discard(identity);
     else
         identity->state = IDENTITY_FREE;

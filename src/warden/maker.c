@@ -19,11 +19,11 @@
 #include "cell/sys.h"
 #include "warden/pool.h"
 
-enum make_fd { MAKE_REPORT, MAKE_LIFELINE, MAKE_TEMPLATE, MAKE_USER, MAKE_NET, MAKE_FDS };
+enum make_fd { MAKE_REPORT, MAKE_LIFELINE, MAKE_TEMPLATE, MAKE_IDENTITY, MAKE_FDS = MAKE_IDENTITY + SLOT_IDENTITY };
 
 struct make_order {
     uint32_t number, namespaces;
-    bool for_fork, new_identity; /* without the last two descriptors */
+    bool for_fork, new_identity; /* without the descriptors of one */
     bool unused;
     char network_before[sizeof((struct identity *)0)->network_before];
     int64_t limit[LIMIT_COUNT];
@@ -50,19 +50,20 @@ struct work {
 static bool enter(struct work *work)
 {
     const struct warden *warden = work->warden;
-    const int *fds = work->fds;
+    const int *fds = work->fds, *spaces = fds + MAKE_IDENTITY;
     if (setns(fds[MAKE_TEMPLATE], CLONE_NEWNS) < 0)
         return false;
     if (!work->order->new_identity) {
         struct identity identity = {.unused = work->order->unused};
         memcpy(identity.network_before, work->order->network_before, sizeof identity.network_before);
-        if (setns(fds[MAKE_NET], CLONE_NEWNET) < 0)
+        if (setns(spaces[SLOT_NET], CLONE_NEWNET) < 0)
             return false;
         if (!identity_is_clean(warden, &identity)) {
             work->answer.outcome = MAKE_DIRTY;
             return false;
         }
-        return setns(fds[MAKE_USER], CLONE_NEWUSER) == 0;
+        return setns(spaces[SLOT_IPC], CLONE_NEWIPC) == 0 && setns(spaces[SLOT_UTS], CLONE_NEWUTS) == 0 &&
+               setns(spaces[SLOT_USER], CLONE_NEWUSER) == 0;
     }
     if (warden->rootless)
         return true;
@@ -75,9 +76,9 @@ static bool enter(struct work *work)
 static int clone_init(void *context)
 {
     struct work *work = context;
-    uint64_t kinds = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+    uint64_t kinds = CLONE_NEWPID | CLONE_NEWNS;
     if (work->order->new_identity)
-        kinds |= CLONE_NEWUSER;
+        kinds |= CLONE_NEWUSER | CLONE_NEWIPC | CLONE_NEWUTS;
     struct clone_args args = {.flags = CLONE_PARENT | (work->order->namespaces & kinds)};
     if (enter(work)) {
         spawn_stay_open();
@@ -125,7 +126,7 @@ static _Noreturn void serve(const struct warden *warden, int socket)
         int fds[MAKE_FDS];
         size_t count = 0;
         if (fd_receive(socket, &order, sizeof order, fds, MAKE_FDS, &count) != sizeof order ||
-            count != (order.new_identity ? MAKE_USER : MAKE_FDS))
+            count != (order.new_identity ? MAKE_IDENTITY : MAKE_FDS))
             _exit(0);
         struct make_answer answer = make(warden, &order, fds);
         if (fd_send(socket, &answer, sizeof answer, NULL, 0) < 0)
@@ -194,7 +195,7 @@ static int adopt_init(struct warden *warden, struct cell *cell, pid_t pid, enum 
         return -1;
     spawn_set_controls(cell);
     *step = STEP_ID_MAPS;
-    if (cell->identity && cell->identity->user >= 0) {
+    if (cell->identity && identity_stands(cell->identity)) {
         identity_ids(warden, cell);
         return 0;
     }
@@ -298,18 +299,17 @@ int maker_order(struct warden *warden, struct cell *cell, enum cell_step *step)
     struct make_order order = {.number = cell->number,
                                .namespaces = cell->namespaces,
                                .for_fork = cell->pool->kind == POOL_FORKED,
-                               .new_identity = !cell->identity || cell->identity->user < 0};
+                               .new_identity = !cell->identity || !identity_stands(cell->identity)};
     int fds[MAKE_FDS] = {
         [MAKE_REPORT] = theirs, [MAKE_LIFELINE] = lifeline_read, [MAKE_TEMPLATE] = template_fd(template)};
     memcpy(order.limit, cell->limit, sizeof order.limit);
     if (!order.new_identity) {
         order.unused = cell->identity->unused;
         memcpy(order.network_before, cell->identity->network_before, sizeof order.network_before);
-        fds[MAKE_USER] = cell->identity->user;
-        fds[MAKE_NET] = cell->identity->net;
+        memcpy(fds + MAKE_IDENTITY, cell->identity->spaces, sizeof cell->identity->spaces);
     }
     cell->being_made = true;
-    if (fd_send(warden->maker.watch.fd, &order, sizeof order, fds, order.new_identity ? MAKE_USER : MAKE_FDS) == 0)
+    if (fd_send(warden->maker.watch.fd, &order, sizeof order, fds, order.new_identity ? MAKE_IDENTITY : MAKE_FDS) == 0)
         return 0;
     int saved = errno;
     cell->being_made = false;

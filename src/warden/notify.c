@@ -126,6 +126,10 @@ static void take_note(struct warden *warden, struct cell *cell, const struct sec
         cell->used_network = true;
         return;
     }
+    if (call->data.nr != SYS_exit_group) {
+        cell->used_ipc = true;
+        return;
+    }
     cell->notify_tokens++; /* once in the life of a process, which costs the cell more than this */
     if (call->pid == (uint32_t)cell->program_pid)
         cell_exiting(warden, cell, (int)(call->data.args[0] & 0xff));

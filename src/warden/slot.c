@@ -105,8 +105,7 @@ void slot_prepared(struct warden *warden, struct cell *cell, const int *fds, siz
     for (int i = is_new ? SLOT_USER : SLOT_PID; i < SLOT_NAMESPACES && next < fd_count; i++)
         cell->slot[i] = fds[next++];
     if (is_new && cell->identity) {
-        identity_made(warden, cell->identity, cell->slot[SLOT_USER], cell->slot[SLOT_NET]);
-        cell->slot[SLOT_USER] = cell->slot[SLOT_NET] = -1;
+        identity_made(warden, cell->identity, cell->slot);
     }
     cell->phase = PHASE_SLOT;
     slot_enter(warden, cell);

@@ -56,7 +56,7 @@ struct cell {
     int near[STARTED_MAX];      /* the library's, until it has them */
     struct pool *pool;          /* NULL: made for one order */
     bool probe;                 /* runs the pool\'s check for a new zygote */
-    struct identity *identity;  /* recycled user and network namespace; NULL: its own */
+    struct identity *identity;  /* recycled namespaces; NULL: its own */
     int slot[SLOT_NAMESPACES];  /* for a zygote's child to enter */
     int64_t limit[LIMIT_COUNT]; /* in force */
     enum warmth warmth;
@@ -88,6 +88,7 @@ struct cell {
     bool stands_back;   /* in the making, or dying: it has a processor when nobody else wants it */
     bool holds_still;   /* while it waits in a call, no code of its own runs */
     bool used_network;  /* it made a socket */
+    bool used_ipc;      /* it may have made an object in its IPC namespace */
     bool being_made;    /* by the maker, who has not answered yet */
     bool made_again;    /* by another maker */
     bool files_read;    /* the order's: what it wrote is looked at after its end */
@@ -124,11 +125,11 @@ struct scout {
     unsigned lost_count;
 };
 
-/* User and network namespace of slots, used by one cell at a time and again only if proven clean. */
+/* User, network, IPC and UTS namespace of slots, used by one cell at a time and again only if proven clean. */
 #define IDENTITY_MAX 27
 struct identity {
     enum { IDENTITY_UNMADE, IDENTITY_BUSY, IDENTITY_FREE } state;
-    int user, net;
+    int spaces[SLOT_IDENTITY];
     char network_before[256]; /* what its counters said when it was new */
     bool unused;              /* its last cell made no socket */
 };
@@ -344,8 +345,11 @@ bool identity_has_ids(void);
 /* The owner of all slots, on the host: nobody else, and without any right. */
 uid_t identity_slot_owner(const struct warden *warden);
 struct identity *identity_take(struct warden *warden);
-void identity_made(struct warden *warden, struct identity *identity, int user, int net);
-void identity_release(struct identity *identity, bool unused);
+/* The namespaces are there; takes them. */
+void identity_made(struct warden *warden, struct identity *identity, int spaces[SLOT_IDENTITY]);
+bool identity_stands(const struct identity *identity);
+/* Its cell is gone. */
+void identity_release(struct identity *identity, const struct cell *cell);
 void identity_discard(struct identity *identity);
 /* In a process that has entered its network: whether nothing was left in it. */
 bool identity_is_clean(const struct warden *warden, const struct identity *identity);

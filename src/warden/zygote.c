@@ -271,10 +271,8 @@ int zygote_fork(const struct warden *warden, struct pool *pool, struct cell *cel
     memcpy(message.limit, cell->limit, sizeof message.limit);
     memcpy(fds, cell->slot, sizeof cell->slot);
     count = SLOT_NAMESPACES;
-    if (cell->identity) {
-        fds[SLOT_USER] = cell->identity->user;
-        fds[SLOT_NET] = cell->identity->net;
-    }
+    if (cell->identity)
+        memcpy(fds, cell->identity->spaces, sizeof cell->identity->spaces);
     for (int i = 0; i < CELL_CGROUP_FILES_MAX && cell->cgroup.join_files[i] >= 0; i++)
         fds[count++] = cell->cgroup.join_files[i];
     if (message.into_cgroup)

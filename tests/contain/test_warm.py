@@ -15,8 +15,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from engine import OPTIONAL, PROGRAM, ROOT, Engine, children, read, wait_for  # noqa: E402
 from warm_programs import (  # noqa: E402
-    ATTACK_BESIDE, CLOCK_SEEDED, COOKIE, DESCRIPTORS, IDENTITY, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_NETWORK, PRELOADED, RANDOM,
-    REFUSED, USED_BEFORE, installed)
+    ATTACK_BESIDE, CLOCK_SEEDED, COOKIE, DESCRIPTORS, IDENTITY, IPC_LEFT, IPC_UNUSED, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_IPC,
+    PLANT_NETWORK, PRELOADED, RANDOM, REFUSED, USED_BEFORE, installed)
 
 LATER = 50  # more runs than there are recycled identities
 MARK = re.compile("MARK[0-9a-f]{60}")
@@ -157,6 +157,18 @@ def test_networks_tell_nothing_of_their_past(alone):
     later, seen = count()
     assert later <= new, "\n".join(line for text in later - new for line in text.splitlines() if line not in next(iter(new)))
     assert len(set(seen)) < len(seen), "no network was used again"
+
+
+@pytest.mark.parametrize("what", PLANT_IPC)
+def test_what_was_made_in_an_ipc_namespace_is_found_by_nobody(alone, what):
+    for _ in range(3):
+        done = alone.run("python", PLANT_IPC[what])
+        assert done["status"] == "ok" and "planted" in done["stdout"], done
+    later = alone.many(2 * LATER, "python", IPC_UNUSED)
+    for result in later + alone.many(LATER, "python", IPC_LEFT):
+        assert result["status"] == "ok" and "clean" in result["stdout"], result
+    spaces = [result["stdout"].split()[0] for result in later]
+    assert len(set(spaces)) < 0.8 * len(spaces), "hardly any namespace was used again, so nothing is proven"
 
 
 # Runs beside each other

@@ -237,6 +237,36 @@ print("planted")
 """,
 }
 
+IPC = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print(os.readlink("/proc/self/ns/ipc"))
+def tables():
+    return [open(f"/proc/sysvipc/{kind}").read().splitlines()[1:] for kind in ("shm", "sem", "msg")]
+"""
+
+# Each makes an object by a key of its own, as the last thing or from a child that outlives the program.
+PLANT_IPC = {
+    "shared memory": IPC + 'print("planted" if libc.shmget(4444, 4096, 0o1666) >= 0 else "failed")',
+    "a semaphore": IPC + 'print("planted" if libc.semget(4444, 1, 0o1666) >= 0 else "failed")',
+    "a message queue": IPC + 'print("planted" if libc.msgget(4444, 0o1666) >= 0 else "failed")',
+    "shared memory of a daemon": IPC + """
+import time
+print("planted", flush=True)
+if os.fork() == 0:
+    os.setsid()
+    libc.shmget(4444, 4096, 0o1666)
+    time.sleep(60)
+time.sleep(0.05)
+""",
+}
+
+IPC_LEFT = IPC + """
+found = [libc.shmget(4444, 4096, 0), libc.semget(4444, 1, 0), libc.msgget(4444, 0)]
+print("clean" if found == [-1, -1, -1] and not any(tables()) else f"found {found} {tables()}")
+"""
+IPC_UNUSED = IPC + 'print("clean" if not any(tables()) else tables())'
+
 # An abstract listener that nothing but messages on their way to themselves holds.
 PLANT_HIDDEN = """
 import array, socket
