@@ -224,7 +224,7 @@ static void on_oom(struct warden *warden, struct cell *cell, uint32_t events)
     } else {
         char text[256];
         (void)!pread(cell->oom.fd, text, sizeof text, 0); /* arms the next notification */
-        if (cgroup_read_key(cell->cgroup.dirs[0], "memory.events", "oom_kill") == 0)
+        if (cgroup_oom_kills(&cell->cgroup) == 0)
             return;
     }
     cell_kill(warden, cell, ENDING_MEMORY);
@@ -319,8 +319,8 @@ static void take_ready(struct warden *warden, struct cell *cell, const struct ce
 static void begin_waiting(struct warden *warden, struct cell *cell)
 {
     cell->phase = PHASE_WAITING;
-    account_begin(cell);
     cgroup_open_counters(&cell->cgroup);
+    account_begin(cell);
     pool_cell_ready(warden, cell);
 }
 
@@ -432,6 +432,18 @@ static bool lingers(const struct warden *warden, struct cell *cell, uint64_t now
     return true;
 }
 
+/* The kernel may have killed in a cell before anybody listened; without a descriptor for that it is asked time and
+ * again.
+ */
+static bool met_memory_unwatched(struct warden *warden, struct cell *cell)
+{
+    if (cell->cgroup.kind == CGROUP_NONE || cell->oom.fd >= 0)
+        return false;
+    if (order_watch_memory(warden, cell) < 0)
+        loop_forget(warden, &cell->oom);
+    return cgroup_oom_kills(&cell->cgroup) > 0;
+}
+
 void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
 {
     if (cell->phase == PHASE_ENDED) {
@@ -454,6 +466,10 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
     if (now_us < cell->next_check_us)
         return;
     cell->next_check_us = now_us + sample_interval(cell);
+    if (met_memory_unwatched(warden, cell)) {
+        cell_kill(warden, cell, ENDING_MEMORY);
+        return;
+    }
     account_sample(warden, cell, now_us);
     if (cell->cgroup.kind == CGROUP_NONE && cell->hits & HIT_MEMORY && !MUTANT(MEMORY)) {
         cell_kill(warden, cell, ENDING_MEMORY);

@@ -19,9 +19,10 @@
 static const struct counter_file {
     enum cgroup_controller controller;
     const char *v1, *v2;
-} counter_files[CG_COUNTERS] = {[CG_CPU_TIME] = {CG_CPUACCT, "cpuacct.usage", "cpu.stat"},
+    bool may_begin_anew; /* v1: by writing 0 */
+} counter_files[CG_COUNTERS] = {[CG_CPU_TIME] = {CG_CPUACCT, "cpuacct.usage", "cpu.stat", true},
                                 [CG_CPU_SYSTEM] = {CG_CPUACCT, "cpuacct.usage_sys", NULL},
-                                [CG_MEMORY_PEAK] = {CG_MEMORY, "memory.max_usage_in_bytes", "memory.peak"},
+                                [CG_MEMORY_PEAK] = {CG_MEMORY, "memory.max_usage_in_bytes", "memory.peak", true},
                                 [CG_PIDS_PEAK] = {CG_PIDS, "pids.peak", "pids.peak"}};
 
 /* A process is named by pid and start time, so that a reused pid is not taken for a living warden. 0 when dead. */
@@ -166,7 +167,8 @@ void cgroup_open_counters(struct cgroup *cgroup)
     for (int i = 0; i < CG_COUNTERS && cgroup->kind != CGROUP_NONE; i++)
         if (v1 || counter_files[i].v2)
             cgroup->counters[i] = openat(v1 ? cgroup->dirs[counter_files[i].controller] : cgroup->dirs[0],
-                                         v1 ? counter_files[i].v1 : counter_files[i].v2, O_RDONLY | O_CLOEXEC);
+                                         v1 ? counter_files[i].v1 : counter_files[i].v2,
+                                         (v1 && counter_files[i].may_begin_anew ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 }
 
 void cgroup_read(const struct cgroup *cgroup, const int64_t *limit, struct cgroup_counters *counters)
@@ -180,8 +182,7 @@ void cgroup_read(const struct cgroup *cgroup, const int64_t *limit, struct cgrou
     counters->processes_peak = read_counter_number(cgroup, CG_PIDS_PEAK);
     /* A single charge is far smaller than half of any limit; a kernel without a peak tells 0. */
     if (!counters->memory_peak_bytes || counters->memory_peak_bytes >= (uint64_t)limit[LIMIT_MEMORY_BYTES] / 2)
-        counters->oom_kills =
-            cgroup_read_key(cgroup->dirs[CG_MEMORY], v1 ? "memory.oom_control" : "memory.events", "oom_kill");
+        counters->oom_kills = cgroup_oom_kills(cgroup);
     if (!counters->processes_peak || counters->processes_peak >= (uint64_t)limit[LIMIT_PROCESSES])
         counters->process_refusals = cgroup_read_key(cgroup->dirs[v1 ? CG_PIDS : 0], "pids.events", "max");
 }
@@ -190,10 +191,23 @@ void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *syst
 {
     *user_us = *system_us = 0;
     if (cgroup->kind == CGROUP_V1) {
-        fd_write_text_at(cgroup->dirs[CG_CPUACCT], "cpuacct.usage", "0");
-        fd_write_text_at(cgroup->dirs[CG_MEMORY], "memory.max_usage_in_bytes", "0");
+        for (int i = 0; i < CG_COUNTERS; i++)
+            if (counter_files[i].may_begin_anew)
+                (void)!pwrite(cgroup->counters[i], "0", 1, 0);
     } else if (cgroup->kind == CGROUP_V2)
         read_cpu(cgroup, user_us, system_us);
+}
+
+int cgroup_watch_memory(const struct cgroup *cgroup)
+{
+    return cgroup->kind == CGROUP_V1 ? cgroup_v1_watch_memory(cgroup)
+                                     : openat(cgroup->dirs[0], "memory.events", O_RDONLY | O_CLOEXEC);
+}
+
+uint64_t cgroup_oom_kills(const struct cgroup *cgroup)
+{
+    bool v1 = cgroup->kind == CGROUP_V1;
+    return cgroup_read_key(cgroup->dirs[v1 ? CG_MEMORY : 0], v1 ? "memory.oom_control" : "memory.events", "oom_kill");
 }
 
 uint64_t cgroup_memory_now(const struct cgroup *cgroup)

@@ -30,14 +30,12 @@ struct cgroup {
     char name[96];
     int join_files[CELL_CGROUP_FILES_MAX]; /* v1: the `tasks` files the child writes itself into */
     int counters[CG_COUNTERS];             /* -1: opened when needed */
-    int oom_fd;                            /* v1: eventfd; v2: memory.events; -1 when none */
 };
 #define CGROUP_EMPTY                                                                                                   \
     ((struct cgroup){.kind = CGROUP_NONE,                                                                              \
                      .dirs = {-1, -1, -1, -1},                                                                         \
                      .join_files = {-1, -1, -1, -1},                                                                   \
-                     .counters = {-1, -1, -1, -1},                                                                     \
-                     .oom_fd = -1})
+                     .counters = {-1, -1, -1, -1}})
 
 struct cgroup_counters {
     uint64_t cpu_user_us, cpu_system_us;
@@ -60,9 +58,14 @@ int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit);
 void cgroup_read(const struct cgroup *cgroup, const int64_t *limit, struct cgroup_counters *counters);
 /* Opens them ahead, for a group that will be asked when somebody waits for the answer. */
 void cgroup_open_counters(struct cgroup *cgroup);
-/* Counters count from here where the kernel can do that; what was used of the processors before, where it cannot. */
+/* Counters, open already, count from here where the kernel can do that; what was used of the processors before, where
+ * it cannot. */
 void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us);
 uint64_t cgroup_memory_now(const struct cgroup *cgroup);
+/* A descriptor that tells when the kernel kills in the group for want of memory, or -1 with errno: an eventfd on v1, on
+ * v2 a file that has something urgent then. */
+int cgroup_watch_memory(const struct cgroup *cgroup);
+uint64_t cgroup_oom_kills(const struct cgroup *cgroup);
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup);
 /* v2: kills every process in it; v1 has no such thing and relies on init's death. */
 void cgroup_kill(const struct cgroup *cgroup);
@@ -89,6 +92,7 @@ bool cgroup_v2_find(struct cgroup_root *root, const char *mounts, const char *gr
 const char *cgroup_next_line(const char *line);
 int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup);
 int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup);
+int cgroup_v1_watch_memory(const struct cgroup *cgroup);
 int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit);
 int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit);
 

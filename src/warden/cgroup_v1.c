@@ -108,8 +108,9 @@ static int set_cpu(int dir, int64_t milli_cpus)
 }
 
 /* The eventfd wakes when the group meets its limit and the kernel is about to kill in it. */
-static int watch_oom(int dir)
+int cgroup_v1_watch_memory(const struct cgroup *cgroup)
 {
+    int dir = cgroup->dirs[CG_MEMORY];
     auto_close int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     auto_close int control = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
     char text[64];
@@ -131,8 +132,7 @@ int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup)
         if (cgroup->join_files[i] < 0)
             return -1;
     }
-    cgroup->oom_fd = watch_oom(cgroup->dirs[CG_MEMORY]);
-    return cgroup->oom_fd < 0 ? -1 : 0;
+    return 0;
 }
 
 int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit)

@@ -150,8 +150,5 @@ int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup)
     if (mkdirat(root->dirs[0], cgroup->name, 0755) < 0)
         return -1;
     cgroup->dirs[0] = openat(root->dirs[0], cgroup->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cgroup->dirs[0] < 0)
-        return -1;
-    cgroup->oom_fd = openat(cgroup->dirs[0], "memory.events", O_RDONLY | O_CLOEXEC);
-    return cgroup->oom_fd < 0 ? -1 : 0;
+    return cgroup->dirs[0] < 0 ? -1 : 0;
 }

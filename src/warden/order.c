@@ -27,6 +27,15 @@ uint32_t order_namespaces(void)
     return all;
 }
 
+int order_watch_memory(struct warden *warden, struct cell *cell)
+{
+    if (loop_watch(warden, &cell->oom, cgroup_watch_memory(&cell->cgroup), cell, cell->oom.ready) < 0)
+        return -1;
+    if (cell->cgroup.kind == CGROUP_V2)
+        loop_watch_priority(warden, &cell->oom);
+    return 0;
+}
+
 int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
 {
     uint32_t optional = cell->pool ? cell->pool->plan.optional : cell->plan.optional;
@@ -36,14 +45,12 @@ int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
             cell_fail(warden, cell, STEP_CGROUP_JOIN, 0, warden->cgroups.error, warden->cgroups.cause);
         return tolerated ? 0 : -1;
     }
+    bool later = cell->pool && cell->pool->kind == POOL_FORKED; /* most of their programs end before it matters */
     if (cgroup_create(&warden->cgroups, warden->next_number++, &cell->cgroup) < 0 ||
-        cgroup_limit(&cell->cgroup, limit) < 0 ||
-        loop_watch(warden, &cell->oom, cell->cgroup.oom_fd, cell, cell->oom.ready) < 0) {
+        cgroup_limit(&cell->cgroup, limit) < 0 || (!later && order_watch_memory(warden, cell) < 0)) {
         cell_fail(warden, cell, STEP_CGROUP_JOIN, 1, errno, "make the cgroup");
         return -1;
     }
-    if (cell->cgroup.kind == CGROUP_V2)
-        loop_watch_priority(warden, &cell->oom);
     cell->controls |= CONTROL_BIT(CONTROL_CGROUP);
     return 0;
 }

@@ -203,6 +203,8 @@ void order_cold(struct warden *warden, struct cell *cell);
 uint32_t order_namespaces(void);
 /* The cell's group with these limits; 0, or -1 when the cell has failed for want of it. */
 int order_group(struct warden *warden, struct cell *cell, const int64_t *limit);
+/* Hears from now on when the kernel kills in the cell for want of memory. */
+int order_watch_memory(struct warden *warden, struct cell *cell);
 /* The order and its descriptors go from one cell to another. */
 void order_move(struct warden *warden, struct cell *from, struct cell *to);
 

@@ -318,6 +318,18 @@ if not OPTIONAL:
     test_half_a_processor = half_a_processor
 
 
+# The kernel kills in a group before anybody listens for it, and later.
+@pytest.mark.parametrize("pause", (0, 0.3))
+def child_out_of_memory(limited, pause):
+    code = f"import os, time\ntime.sleep({pause})\nif os.fork() == 0:\n    kept = bytearray(300 << 20)\ntime.sleep(20)"
+    result = limited.run_warm("python", code, limits={"memory_bytes": 64 << 20})
+    assert result["status"] == "memory_limit" and result["usage"]["wall_ms"] < 5000, result
+
+
+if not OPTIONAL:
+    test_child_out_of_memory = child_out_of_memory
+
+
 def test_output_that_stops_the_run(limited):
     result = limited.run_warm("python", "while True: print('x' * 1000)", limits={"output_bytes": 1000}, on_output_limit="stop")
     assert result["status"] == "output_limit", result
