@@ -112,9 +112,20 @@ static bool follows(const struct mapping *mapping, const struct mapping *before)
            before->offset + (before->to - before->from) == mapping->offset;
 }
 
-static int make_executable(const struct mapping *mapping)
+static int protect(const struct mapping *mapping, int protection)
 {
-    return mprotect((void *)mapping->from, mapping->to - mapping->from, PROT_READ | PROT_EXEC) < 0 ? -errno : 0;
+    return mprotect((void *)mapping->from, mapping->to - mapping->from, protection) < 0 ? -errno : 0;
+}
+
+/* What was written to once and then closed becomes one mapping with the data behind it again. */
+static int join_data(const struct mapping *mapping)
+{
+    static struct mapping before;
+    bool joined = mapping->inode && !memcmp(mapping->permissions, "rw-p", 4) &&
+                  !memcmp(before.permissions, "r--p", 4) && follows(mapping, &before);
+    struct mapping closed = before;
+    before = *mapping;
+    return joined ? protect(&closed, PROT_READ | PROT_WRITE) : 0;
 }
 
 /* What a file has before and after its text becomes one mapping with it. */
@@ -127,10 +138,10 @@ static int join_text(const struct mapping *mapping)
         before = *mapping;
         return 0;
     }
-    int r = make_executable(&before);
+    int r = protect(&before, PROT_READ | PROT_EXEC);
     before.to = mapping->to;
     before.permissions[2] = 'x';
-    return r < 0 ? r : make_executable(mapping);
+    return r < 0 ? r : protect(mapping, PROT_READ | PROT_EXEC);
 }
 
 /* A copy in large pages takes the text's place. Its code may be running: it is the same there. */
@@ -167,6 +178,8 @@ static int enlarge_one(const struct mapping *mapping)
 
 int memory_condense(void)
 {
-    int r = each_mapping(join_text);
+    int r = each_mapping(join_data);
+    if (r == 0)
+        r = each_mapping(join_text);
     return r < 0 ? r : each_mapping(enlarge_one);
 }
