@@ -12,8 +12,9 @@
 
 #include "base/cleanup.h"
 
-#define PAGE          4096
-#define PAGES_AT_ONCE 1024
+#define PAGE           4096
+#define PAGES_AT_ONCE  1024
+#define GATHERED_LEAST 64 /* pages: for fewer a large page is too much to give */
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -75,12 +76,10 @@ int memory_inherit(void)
     return each_mapping(inherit_one);
 }
 
-/* Only pages that are there: what was reserved stays so. */
-static int own_one(const struct mapping *mapping)
+/* Calls `each` for every run of pages that are there; for a file's, which may be read in. */
+static int each_run(const struct mapping *mapping, int (*each)(uintptr_t from, uintptr_t to))
 {
     unsigned char present[PAGES_AT_ONCE];
-    if (memcmp(mapping->permissions, "rw-p", 4) != 0)
-        return 0;
     for (uintptr_t from = mapping->from; from < mapping->to; from += PAGES_AT_ONCE * PAGE) {
         size_t pages = (mapping->to - from) / PAGE < PAGES_AT_ONCE ? (mapping->to - from) / PAGE : PAGES_AT_ONCE;
         if (mincore((void *)from, pages * PAGE, present) < 0)
@@ -88,11 +87,28 @@ static int own_one(const struct mapping *mapping)
         for (size_t first = 0, end; first < pages; first = end + 1) {
             for (end = first; end < pages && present[end] & 1; end++)
                 ;
-            if (end > first && madvise((void *)(from + first * PAGE), (end - first) * PAGE, MADV_POPULATE_WRITE) < 0)
-                return -errno;
+            int r = end > first ? each(from + first * PAGE, from + end * PAGE) : 0;
+            if (r < 0)
+                return r;
         }
     }
     return 0;
+}
+
+static bool is_data(const struct mapping *mapping)
+{
+    return !memcmp(mapping->permissions, "rw-p", 4);
+}
+
+static int own_run(uintptr_t from, uintptr_t to)
+{
+    return madvise((void *)from, to - from, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
+}
+
+/* Only pages that are there: what was reserved stays so. */
+static int own_one(const struct mapping *mapping)
+{
+    return is_data(mapping) ? each_run(mapping, own_run) : 0;
 }
 
 int memory_own(void)
@@ -144,24 +160,54 @@ static int join_text(const struct mapping *mapping)
     return r < 0 ? r : protect(mapping, PROT_READ | PROT_EXEC);
 }
 
-/* A copy in large pages takes the text's place. Its code may be running: it is the same there. */
+/* Room for a copy, in large pages once it is full. The copy lies in them as what it is of does, so that what fills one
+ * there fills one in its place. */
+struct room {
+    char *place, *copy;
+    size_t whole, length;
+};
+
+static bool room_open(struct room *room, uintptr_t from, size_t length)
+{
+    size_t before = from & (LARGE_PAGE - 1), inner = large_page_up(before + length);
+    *room = (struct room){.whole = inner + LARGE_PAGE, .length = length};
+    room->place = mmap(NULL, room->whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room->place == MAP_FAILED)
+        return false;
+    char *begin = (char *)large_page_up((uintptr_t)room->place);
+    room->copy = begin + before;
+    madvise(begin, inner, MADV_HUGEPAGE);
+    return true;
+}
+
+/* The copy takes the place of what it is of. In small pages, where a host has no others, it would gain nothing. */
+static int room_close(struct room *room, uintptr_t from, int protection)
+{
+    uintptr_t begin = (uintptr_t)room->copy & ~(LARGE_PAGE - 1);
+    char *end = room->copy + room->length;
+    bool moved =
+        madvise((void *)begin, large_page_up((uintptr_t)end) - begin, MADV_COLLAPSE) == 0 &&
+        mprotect(room->copy, room->length, protection) == 0 &&
+        mremap(room->copy, room->length, room->length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) != MAP_FAILED;
+    int error = errno;
+    if (!moved) {
+        munmap(room->place, room->whole);
+        return -error;
+    }
+    if (room->copy > room->place)
+        munmap(room->place, (size_t)(room->copy - room->place));
+    munmap(end, (size_t)(room->place + room->whole - end));
+    return 0;
+}
+
+/* Its code may be running: it is the same there. */
 static int copy_text(uintptr_t from, size_t length)
 {
-    char *place = mmap(NULL, length + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (place == MAP_FAILED)
+    struct room room;
+    if (!room_open(&room, from, length))
         return -errno;
-    char *copy = (char *)large_page_up((uintptr_t)place);
-    size_t before = (size_t)(copy - place);
-    madvise(copy, length, MADV_HUGEPAGE);
-    memcpy(copy, (void *)from, length);
-    /* In small pages, where a host has no others, it would cost more than the file does. */
-    bool moved = madvise(copy, length, MADV_COLLAPSE) == 0 && mprotect(copy, length, PROT_READ | PROT_EXEC) == 0 &&
-                 mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) != MAP_FAILED;
-    int error = errno;
-    if (before)
-        munmap(place, before);
-    munmap(moved ? copy + length : copy, LARGE_PAGE - before + (moved ? 0 : length));
-    return moved ? 0 : -error;
+    memcpy(room.copy, (void *)from, length);
+    return room_close(&room, from, PROT_READ | PROT_EXEC);
 }
 
 static int enlarge_one(const struct mapping *mapping)
@@ -176,10 +222,57 @@ static int enlarge_one(const struct mapping *mapping)
     return 0;
 }
 
+static struct {
+    uintptr_t from, to;
+    size_t pages;
+} found;
+
+static int find_run(uintptr_t from, uintptr_t to)
+{
+    if (!found.pages)
+        found.from = from;
+    found.to = to;
+    found.pages += (to - from) / PAGE;
+    return 0;
+}
+
+static struct room gathered;
+
+static int copy_run(uintptr_t from, uintptr_t to)
+{
+    if (from >= found.from && to <= found.to)
+        memcpy(gathered.copy + (from - found.from), (void *)from, to - from);
+    return 0;
+}
+
+/* Data that does not fill large pages lies in some all the same: a fork and an end deal with neighbours at once.
+ * Nothing writes to it meanwhile: other threads stand still, and this one uses its stack and what is too small to count
+ * here. */
+static int gather_one(const struct mapping *mapping)
+{
+    uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+    if (!is_data(mapping) || (mapping->from <= stack && stack < mapping->to))
+        return 0;
+    found.pages = 0;
+    int r = each_run(mapping, find_run);
+    if (mapping->to - found.to < GATHERED_LEAST * PAGE)
+        found.to = mapping->to;
+    size_t length = found.pages ? found.to - found.from : 0;
+    bool fills = length && !((found.from | found.to) & (LARGE_PAGE - 1));
+    if (r < 0 || found.pages < GATHERED_LEAST || fills || found.pages * PAGE < length / 4 * 3)
+        return r;
+    if (!room_open(&gathered, found.from, length))
+        return -errno;
+    each_run(mapping, copy_run);
+    return room_close(&gathered, found.from, PROT_READ | PROT_WRITE);
+}
+
 int memory_condense(void)
 {
     int r = each_mapping(join_data);
     if (r == 0)
         r = each_mapping(join_text);
-    return r < 0 ? r : each_mapping(enlarge_one);
+    if (r == 0)
+        r = each_mapping(enlarge_one);
+    return r < 0 ? r : each_mapping(gather_one);
 }
