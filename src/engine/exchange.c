@@ -130,8 +130,11 @@ static int send_order(struct cordon_engine *engine, const struct exchange *excha
     size_t count = 2;
     for (size_t i = 0; i < input->plan->mount_count; i++)
         fds[count++] = input->mount_fds[i];
-    struct order order = {
-        .size = sizeof order, .type = ORDER_RUN, .accepted_us = exchange->sent_us, .files_read = input->files_read};
+    struct order order = {.size = sizeof order,
+                          .type = ORDER_RUN,
+                          .accepted_us = exchange->sent_us,
+                          .files_read = input->files_read,
+                          .quiet = exchange->told_late};
     return fd_send(engine->socket, &order, sizeof order, fds, count);
 }
 
@@ -174,17 +177,20 @@ void exchange_watch_output(struct exchange *exchange, int epoll)
 /* The program runs: its streams have come, and it can be given what it is to read. */
 static bool take_streams(struct exchange *exchange, const int *fds, size_t count)
 {
-    if (count < STARTED_VALUE) {
+    size_t first = exchange->told_late ? STARTED_STDOUT : 0;
+    if (count < STARTED_VALUE - first) {
         for (size_t i = 0; i < count; i++)
             close(fds[i]);
         return false;
     }
     exchange->started = true;
-    exchange->stdin_read = fds[STARTED_STDIN_READ];
-    exchange->stdin_write = fds[STARTED_STDIN_WRITE];
-    exchange->streams[0].fd = fds[STARTED_STDOUT];
-    exchange->streams[1].fd = fds[STARTED_STDERR];
-    exchange->value_fd = count > STARTED_VALUE ? fds[STARTED_VALUE] : -1;
+    if (!exchange->told_late) {
+        exchange->stdin_read = fds[STARTED_STDIN_READ];
+        exchange->stdin_write = fds[STARTED_STDIN_WRITE];
+    }
+    exchange->streams[0].fd = fds[STARTED_STDOUT - first];
+    exchange->streams[1].fd = fds[STARTED_STDERR - first];
+    exchange->value_fd = count > STARTED_VALUE - first ? fds[STARTED_VALUE - first] : -1;
     bool good = true;
     if (!exchange->lazy)
         good &= watch_output(exchange);
@@ -279,6 +285,7 @@ int exchange_order(struct exchange *exchange, struct cordon_engine *engine, int 
                    const struct exchange_input *input, cordon_error *err)
 {
     open_exchange(exchange, engine, epoll, input);
+    exchange->told_late = input->lazy && !input->stdin_bytes && input->stdin_fd < 0;
     auto_close int plan_fd = -1;
     int code = plan_write(input->plan, &plan_fd, err);
     if (code == 0)

@@ -61,11 +61,12 @@ struct exchange {
     void *context;
     bool started;
     bool lazy;
-    bool offered; /* no order was given: the cell had been offered */
+    bool offered;   /* no order was given: the cell had been offered */
+    bool told_late; /* a quiet order was given */
     struct event_failed failed;
     struct event_ended ended;
     struct wire_denial *denials; /* as many as `ended` says */
-    int work_fd; /* the cell's work directory, once it ended */
+    int work_fd;                 /* the cell's work directory, once it ended */
     uint64_t sent_us;
 };
 

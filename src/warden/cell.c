@@ -101,6 +101,8 @@ static void send_ending(struct warden *warden, struct cell *cell, bool stands_st
     size += sizeof message.ended;
     if (cell->probe)
         zygote_proved(warden, cell->pool, verdict.status == CORDON_STATUS_OK);
+    if (cell->streams_due_us)
+        streams_tell(cell);
     if (cell->run.fd >= 0)
         fd_send(cell->run.fd, &message, size, &cell->work_fd, cell->work_fd >= 0 ? 1 : 0);
     if (cell->put_down || !cell->by_bell) /* else there is time for that after the answer */
@@ -462,6 +464,8 @@ void cell_tick(struct warden *warden, struct cell *cell, uint64_t now_us)
         cell_kill(warden, cell, ENDING_WALL);
         return;
     }
+    if (cell->streams_due_us && now_us >= cell->streams_due_us)
+        streams_tell(cell);
     notify_tick(warden, cell, now_us);
     if (now_us < cell->next_check_us)
         return;
@@ -491,6 +495,8 @@ uint64_t cell_next_tick(const struct cell *cell)
     uint64_t next = cell->next_check_us;
     if (cell->wall_deadline_us && cell->wall_deadline_us < next)
         next = cell->wall_deadline_us;
+    if (cell->streams_due_us && cell->streams_due_us < next)
+        next = cell->streams_due_us;
     if (cell->notify_paused && cell->notify_refill_us + 1000 < next)
         next = cell->notify_refill_us + 1000;
     return next;

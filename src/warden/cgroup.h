@@ -32,10 +32,8 @@ struct cgroup {
     int counters[CG_COUNTERS];             /* -1: opened when needed */
 };
 #define CGROUP_EMPTY                                                                                                   \
-    ((struct cgroup){.kind = CGROUP_NONE,                                                                              \
-                     .dirs = {-1, -1, -1, -1},                                                                         \
-                     .join_files = {-1, -1, -1, -1},                                                                   \
-                     .counters = {-1, -1, -1, -1}})
+    ((struct cgroup){                                                                                                  \
+        .kind = CGROUP_NONE, .dirs = {-1, -1, -1, -1}, .join_files = {-1, -1, -1, -1}, .counters = {-1, -1, -1, -1}})
 
 struct cgroup_counters {
     uint64_t cpu_user_us, cpu_system_us;

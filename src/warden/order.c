@@ -96,6 +96,7 @@ void order_move(struct warden *warden, struct cell *from, struct cell *to)
     loop_move(warden, &from->run, &to->run, to);
     to->accepted_us = from->accepted_us;
     to->files_read = from->files_read;
+    to->quiet = from->quiet;
     to->plan = from->plan;
     to->plan_fd = from->plan_fd;
     from->plan = (struct plan){0};
@@ -124,6 +125,7 @@ void cell_order(struct warden *warden, const struct order *order, int *fds, size
     cell->plan_fd = fds[RUN_PLAN];
     cell->accepted_us = order->accepted_us;
     cell->files_read = order->files_read;
+    cell->quiet = order->quiet;
     for (size_t i = 0; i < mount_count && i < PLAN_MOUNT_MAX; i++)
         cell->mount_fds[i] = fds[RUN_MOUNTS + i];
     if (loop_watch(warden, &cell->run, fds[RUN_SOCKET], cell, cell->run.ready) < 0) {

@@ -33,7 +33,7 @@ struct order {
     uint32_t type;
     uint64_t accepted_us;  /* RUN: when the library took the request */
     uint32_t files_read;   /* RUN: somebody reads what the program wrote, once it has ended */
-    uint32_t zero;
+    uint32_t quiet;        /* RUN: nothing is given to read, and nobody looks at what is printed before the end */
     uint64_t pool;         /* POOL, WARM: its key */
     uint32_t kind;         /* POOL: enum pool_kind */
     uint32_t count;        /* WARM: how many cells */
@@ -72,6 +72,10 @@ enum started_fd { STARTED_STDIN_READ, STARTED_STDIN_WRITE, STARTED_STDOUT, START
 struct event_started {
     uint32_t type;
 };
+
+/* The start of a quiet run is told so much later, or just before its end, and without the ends of stdin, which are
+ * closed. Who waits for the end of a short program is woken once. */
+#define QUIET_START_US 3000
 
 /* On the engine's socket, unasked: a waiting cell that the library may give code to by itself. Descriptors: the run's
  * socket, on which it is taken first; the program's, for the code; then those of a start. The warden hears what is said

@@ -55,13 +55,24 @@ void streams_close(struct cell *cell)
     close_all(cell->near, STARTED_MAX);
 }
 
-void streams_started(struct cell *cell)
+void streams_tell(struct cell *cell)
 {
     struct event_started event = {.type = EVENT_STARTED};
-    size_t count = cell->near[STARTED_VALUE] >= 0 ? STARTED_MAX : STARTED_VALUE;
+    size_t first = cell->quiet ? STARTED_STDOUT : 0, end = cell->near[STARTED_VALUE] >= 0 ? STARTED_MAX : STARTED_VALUE;
+    cell->streams_due_us = 0;
+    if (cell->run.fd >= 0)
+        fd_send(cell->run.fd, &event, sizeof event, cell->near + first, end - first);
+    close_all(cell->near, STARTED_MAX);
+}
+
+void streams_started(struct cell *cell)
+{
     if (cell->probe || cell->near[STARTED_STDOUT] < 0)
         return; /* nobody reads, but the pipes must not be broken; or the library has them already */
-    if (cell->run.fd >= 0)
-        fd_send(cell->run.fd, &event, sizeof event, cell->near, count);
-    close_all(cell->near, STARTED_MAX);
+    if (!cell->quiet) {
+        streams_tell(cell);
+        return;
+    }
+    cell->streams_due_us = cell->started_us + QUIET_START_US;
+    close_all(cell->near, STARTED_STDOUT);
 }

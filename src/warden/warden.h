@@ -92,12 +92,14 @@ struct cell {
     bool being_made;    /* by the maker, who has not answered yet */
     bool made_again;    /* by another maker */
     bool files_read;    /* the order's: what it wrote is looked at after its end */
+    bool quiet;         /* the order's: its start is told late */
     bool alone;         /* when it ended, there had never been a second task */
     bool put_down;      /* after its end: killed, though not reaped */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
     uint64_t accepted_us, started_us, ended_us;
     uint64_t wall_deadline_us, next_check_us, retry_us;
+    uint64_t streams_due_us; /* to the library; 0: it has them, or need not have them yet */
     struct sample {
         uint64_t memory_bytes, processes, cpu_us;
     } sampled_peak;     /* only without cgroup */
@@ -216,6 +218,8 @@ void streams_given(struct cell *cell);
 void streams_close(struct cell *cell);
 /* Tells the library that the program runs, with its ends. */
 void streams_started(struct cell *cell);
+/* Now, whatever the order said. */
+void streams_tell(struct cell *cell);
 
 /* template.c */
 struct template *template_get(struct warden *warden, char *const *etc, enum cell_step *step);
