@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from engine import OPTIONAL, PROGRAM, ROOT, Engine, children, read, wait_for  # noqa: E402
 from warm_programs import (  # noqa: E402
     ATTACK_BESIDE, CLOCK_SEEDED, COOKIE, DESCRIPTORS, IDENTITY, IPC_LEFT, IPC_UNUSED, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_IPC,
-    PLANT_NETWORK, PRELOADED, RANDOM, REFUSED, USED_BEFORE, installed)
+    PLANT_NETWORK, PRELOADED, RANDOM, REFUSED, SET_UP, USED_BEFORE, NotSetUp, installed)
 
 LATER = 50  # more runs than there are recycled identities
 MARK = re.compile("MARK[0-9a-f]{60}")
@@ -50,7 +50,7 @@ def new_mark():
 
 def need(language):
     if not installed(language):
-        pytest.skip(f"{language} is not installed")
+        raise (pytest.skip.Exception if language in SET_UP else NotSetUp)(f"{language} is not installed")
 
 
 # Randomness

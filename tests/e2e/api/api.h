@@ -24,5 +24,6 @@ void test_cache(void);
 void test_filter(void);
 void test_offer(void);
 void test_prebuild(void);
+void test_quiet(void);
 
 #endif

@@ -522,6 +522,7 @@ static const struct {
     {"filter", test_filter},
     {"offer", test_offer},
     {"prebuild", test_prebuild},
+    {"quiet", test_quiet},
 };
 
 int main(int argc, char **argv)
