@@ -10,6 +10,8 @@
 #include "warden/pool.h"
 
 #define RETRY_US 2000
+/* After so many somebody may be in the cell whom nobody told of: init cannot leave before they are reaped. */
+#define STUCK_RETRIES 100
 
 static void signal_process(const struct watch *process, int number)
 {
@@ -122,9 +124,11 @@ void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
         slot_come_forward(cell);
     if ((cell->program_pid > 0 && !cell->program_reaped) || (cell->init_pid > 0 && !cell->init_reaped)) {
         /* The pidfds wake the loop; this is for one that gets no processor, or a lost kill. */
-        cell->retry_us = cell->stands_back ? slot_patience_ends(cell) : now_us + 100 * RETRY_US;
-        if (!first)
+        cell->retry_us = cell->stands_back ? slot_patience_ends(cell) : now_us + STUCK_RETRIES * RETRY_US;
+        if (!first) {
             cell_kill_processes(cell);
+            pool_look_for_strangers(warden);
+        }
         return;
     }
     if (cgroup_remove(&warden->cgroups, &cell->cgroup) < 0 && errno == EBUSY) {

@@ -443,10 +443,17 @@ static uint64_t offer_at(const struct warden *warden, const struct pool *pool)
     return quiet_at(warden, OFFER_US);
 }
 
+void pool_look_for_strangers(struct warden *warden)
+{
+    if (!warden->strangers)
+        warden->strangers = 1;
+    warden->strangers_until_us = clock_us() + 2 * SECOND_US;
+}
+
 void pool_expect_stranger(struct warden *warden)
 {
     warden->strangers++;
-    warden->strangers_until_us = clock_us() + 2 * SECOND_US;
+    pool_look_for_strangers(warden);
 }
 
 void pool_tick(struct warden *warden, uint64_t now_us)

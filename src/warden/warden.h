@@ -270,6 +270,8 @@ void pool_tick(struct warden *warden, uint64_t now_us);
 uint64_t pool_next_tick(const struct warden *warden);
 /* A child that nobody watches will end soon. */
 void pool_expect_stranger(struct warden *warden);
+/* One may have ended already, untold. */
+void pool_look_for_strangers(struct warden *warden);
 /* The next orders may find nothing. */
 bool pool_is_short(const struct warden *warden, const struct pool *pool);
 /* When those who run one program after the other will have stopped, if nobody begins another. */

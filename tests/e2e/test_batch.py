@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import random
 import signal
 import subprocess
 import time
@@ -181,6 +182,17 @@ def test_killed_and_gone_on_with(batch):
     process.communicate()
     assert batch.run().code == 0
     assert sorted(batch.by_id()) == list(range(150))
+
+
+def test_killed_at_any_moment_it_leaves_nobody(batch):
+    """What it printed to is closed by everybody: also when a cell was being forked whose maker could not tell of it any more."""
+    tasks = batch.write(*(python("print(1)", id=i) for i in range(150)))
+    for _ in range(15):
+        process = started(tasks, "--parallel", "2")
+        time.sleep(random.uniform(0.1, 0.7))
+        process.kill()
+        process.communicate(timeout=10)
+        batch.results.unlink(missing_ok=True)
 
 
 def test_two_batches_do_not_share_a_file(batch):
