@@ -385,7 +385,7 @@ def test_device_files():
 
 def test_ps():
     need_tool("ps", "procps")
-    out = ok("bash", "sleep 5 & ps -ef; ps aux | wc -l")
+    out = ok("bash", "sleep 5 & until grep -q sleep /proc/$!/comm; do :; done; ps -ef; ps aux | wc -l")
     assert "sleep 5" in out and "cordon" in out
     assert int(out.split()[-1]) < 12, "only the cell's own processes are seen"
 
