@@ -1,4 +1,5 @@
-/* Runs whose caller waits for the end alone: their start is told late, and what they print lies in its pipe until then. */
+/* Runs whose caller waits for the end alone: their start is told late, and what they print lies in its pipe until then.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static void test_programs(void)
     expect("print('seen', flush=True)\nwhile True: pass", CORDON_STATUS_WALL_LIMIT, "300ms", 5, "seen\n");
 
     cordon_result *result = execute("javascript", "console.log('one'); 40 + 2", "9s");
-    CHECK(!strcmp(cordon_result_stdout(result, NULL), "one\n42\n") && strstr(cordon_result_json(result), "\"value\":42"),
+    CHECK(!strcmp(cordon_result_stdout(result, NULL), "one\n42\n") &&
+              strstr(cordon_result_json(result), "\"value\":42"),
           "%.300s", cordon_result_json(result));
     cordon_result_free(result);
 }
