@@ -535,18 +535,13 @@ int cordon_run_dispatch(cordon_run *run, cordon_error *err)
     return run->stage == STAGE_DONE;
 }
 
-/* As long as it takes, or until the output of a quiet run has to be looked after: not before its program runs. */
-static int patience_ms(const cordon_run *run)
-{
-    return run->quiet && run->exchange.started ? RUN_QUIET_MS : -1;
-}
-
 int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
 {
     int code;
     while ((code = cordon_run_dispatch(run, err)) == 0) {
         struct pollfd ready = {.fd = run->epoll >= 0 ? run->epoll : run->exchange.talk, .events = POLLIN};
-        if (poll(&ready, 1, patience_ms(run)) != 0)
+        /* The output of a quiet run need not be looked after before its program runs. */
+        if (poll(&ready, 1, run->quiet && run->exchange.started ? RUN_QUIET_MS : -1) != 0)
             continue;
         code = open_epoll(run, err);
         if (code < 0) {

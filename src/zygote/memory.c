@@ -236,15 +236,6 @@ static int find_run(uintptr_t from, uintptr_t to)
     return 0;
 }
 
-static struct room gathered;
-
-static int copy_run(uintptr_t from, uintptr_t to)
-{
-    if (from >= found.from && to <= found.to)
-        memcpy(gathered.copy + (from - found.from), (void *)from, to - from);
-    return 0;
-}
-
 /* Data that does not fill large pages lies in some all the same: a fork and an end deal with neighbours at once.
  * Nothing writes to it meanwhile: other threads stand still, and this one uses its stack and what is too small to count
  * here. */
@@ -255,16 +246,19 @@ static int gather_one(const struct mapping *mapping)
         return 0;
     found.pages = 0;
     int r = each_run(mapping, find_run);
+    if (r < 0 || found.pages < GATHERED_LEAST)
+        return r;
     if (mapping->to - found.to < GATHERED_LEAST * PAGE)
         found.to = mapping->to;
-    size_t length = found.pages ? found.to - found.from : 0;
-    bool fills = length && !((found.from | found.to) & (LARGE_PAGE - 1));
-    if (r < 0 || found.pages < GATHERED_LEAST || fills || found.pages * PAGE < length / 4 * 3)
-        return r;
-    if (!room_open(&gathered, found.from, length))
+    size_t length = found.to - found.from;
+    bool fills = !((found.from | found.to) & (LARGE_PAGE - 1));
+    if (fills || found.pages * PAGE < length / 4 * 3)
+        return 0;
+    struct room room;
+    if (!room_open(&room, found.from, length))
         return -errno;
-    each_run(mapping, copy_run);
-    return room_close(&gathered, found.from, PROT_READ | PROT_WRITE);
+    memcpy(room.copy, (void *)found.from, length); /* all of it: what is swapped out does not count as there */
+    return room_close(&room, found.from, PROT_READ | PROT_WRITE);
 }
 
 int memory_condense(void)
