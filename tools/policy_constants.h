@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <linux/memfd.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/random.h>
@@ -17,7 +18,9 @@
 #include <sched.h>
 #include <stdint.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -99,6 +102,14 @@ static const struct constant {
     NAMED(S_ISGID),
     NAMED(S_ISUID),
     NAMED(O_CREAT),
+    NAMED(POSIX_FADV_DONTNEED),
+
+    NAMED(MADV_MERGEABLE),
+    NAMED(MAP_HUGETLB),
+    NAMED(MFD_HUGETLB),
+    NAMED(MS_SYNC),
+    NAMED(SHM_HUGETLB),
+
     NAMED(O_TMPFILE_BIT),
 
     NAMED(FICLONE),

@@ -36,7 +36,7 @@ static const struct {
     bool has_hint;
 } verdicts[] = {
     {"allow", ALLOW, false, false},    {"answer", ANSWER, true, false}, {"refuse", REFUSE, true, true},
-    {"observe", OBSERVE, false, true}, {"tell", TELL, false, false},
+    {"observe", OBSERVE, false, true}, {"tell", TELL, false, false},    {"done", DONE, false, false},
 };
 
 _Noreturn void policy_fail(const char *format, ...)

@@ -11,7 +11,7 @@
 
 enum { MAX_CALLS = 1024, MAX_RULES = 1024, MAX_TESTS = 3, MAX_VALUES = 24, NAME_SIZE = 64 };
 
-enum verdict { ALLOW, ANSWER, REFUSE, OBSERVE, TELL };
+enum verdict { ALLOW, ANSWER, REFUSE, OBSERVE, TELL, DONE };
 
 struct value {
     char label[NAME_SIZE];

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cell/policy.h"
 #include "policy_file.h"
 
 #if defined(__x86_64__)
@@ -36,6 +37,7 @@ struct program {
     struct sock_filter code[MAX_CODE];
     unsigned top;
     bool heard;
+    bool writable; /* the request has a writable mount */
 };
 
 /* Conditional jumps reach 255; what lies farther gets a copy or a stepping stone, of which one jump may need two. */
@@ -141,6 +143,8 @@ static unsigned place_test(struct program *p, const struct test *test, uint32_t 
 static uint32_t action_of(const struct program *p, const struct rule *rule)
 {
     bool passes = rule->verdict == OBSERVE || rule->verdict == TELL;
+    if (rule->verdict == DONE)
+        return p->writable ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO;
     if (p->heard && (rule->verdict == REFUSE || passes))
         return SECCOMP_RET_USER_NOTIF;
     if (rule->verdict == ALLOW || passes)
@@ -223,7 +227,7 @@ static unsigned place_ranges(struct program *p, const struct range *ranges, unsi
     return branch(p, BPF_JGE, ranges[half].from, upper, lower);
 }
 
-static void build(struct program *p, bool heard)
+static void build(struct program *p, bool heard, bool writable)
 {
     static struct range ranges[2 * MAX_CALLS + 3];
     const uint32_t unknown = SECCOMP_RET_ERRNO | ENOSYS;
@@ -231,6 +235,7 @@ static void build(struct program *p, bool heard)
     unsigned count = add_range(ranges, 0, (struct range){0, unknown, NULL});
     p->top = MAX_CODE;
     p->heard = heard;
+    p->writable = writable;
     for (unsigned i = 0; i < policy.call_count; i++) {
         const struct rule *first = policy.calls[i].first;
         uint32_t nr = (uint32_t)policy.calls[i].nr;
@@ -299,15 +304,23 @@ static void write_measure(FILE *out, const struct program *p)
             MAX_CODE - p->top, count, steps[count / 2], steps[count - 1]);
 }
 
-static void write_program(FILE *out, const struct program *p, const char *name)
+static void write_program(FILE *out, const struct program *p, unsigned which)
 {
     write_measure(out, p);
-    fprintf(out, "const struct sock_filter %s[] = {\n", name);
+    fprintf(out, "static const struct sock_filter filter_%u[] = {\n", which);
     for (unsigned i = p->top; i < MAX_CODE; i++) {
         const struct sock_filter *in = &p->code[i];
         fprintf(out, "    {0x%02x, %u, %u, 0x%x},\n", in->code, in->jt, in->jf, in->k);
     }
-    fprintf(out, "};\nconst unsigned %s_length = %u;\n\n", name, MAX_CODE - p->top);
+    fputs("};\n\n", out);
+}
+
+static void write_filter_table(FILE *out)
+{
+    fputs("const struct policy_filter policy_filters[POLICY_FILTERS] = {\n", out);
+    for (unsigned which = 0; which < POLICY_FILTERS; which++)
+        fprintf(out, "    {filter_%u, sizeof filter_%u / sizeof filter_%u[0]},\n", which, which, which);
+    fputs("};\n\n", out);
 }
 
 static void write_text(FILE *out, const char *text)
@@ -425,10 +438,11 @@ int main(int argc, char **argv)
             "<stdbool.h>\n#include <stddef.h>\n\n"
             "#define FOREIGN_BIT 0x%x\n\n",
             FOREIGN_BIT);
-    build(&program, true);
-    write_program(out, &program, "policy_filter");
-    build(&program, false);
-    write_program(out, &program, "policy_filter_unheard");
+    for (unsigned which = 0; which < POLICY_FILTERS; which++) {
+        build(&program, which & POLICY_HEARD, which & POLICY_WRITABLE);
+        write_program(out, &program, which);
+    }
+    write_filter_table(out);
     write_notices(out);
     fputs(find_source, out);
     if (fclose(out)) {

@@ -31,11 +31,16 @@ struct policy_notice {
     const char *hint;
 };
 
-/* Filters: with a listener, and for kernels or callers where no listener can be had (notices become plain errnos). */
-extern const struct sock_filter policy_filter[];
-extern const unsigned policy_filter_length;
-extern const struct sock_filter policy_filter_unheard[];
-extern const unsigned policy_filter_unheard_length;
+/* The filters, by these bits. Without a listener, for kernels and callers that can have none, notices become plain
+ * errnos. Without a writable mount, calls that write out files are answered in the filter. */
+enum policy_filter_kind { POLICY_HEARD = 1, POLICY_WRITABLE = 2, POLICY_FILTERS = 4 };
+
+struct policy_filter {
+    const struct sock_filter *code;
+    unsigned length;
+};
+
+extern const struct policy_filter policy_filters[POLICY_FILTERS];
 
 extern const struct policy_notice policy_notices[];
 extern const unsigned policy_notice_count;

@@ -111,8 +111,10 @@ static void restrict_and_report(struct landlock *landlock, const struct plan_mou
     if (landlock_apply(landlock, mounts, mount_count) < 0)
         report_fail(report, STEP_LANDLOCK, 1);
     int listener = -1;
-    bool holds_still = false;
-    if (seccomp_apply(&listener, &holds_still) < 0)
+    bool holds_still = false, writable = false;
+    for (size_t i = 0; i < mount_count; i++)
+        writable |= mounts[i].writable;
+    if (seccomp_apply(writable, &listener, &holds_still) < 0)
         report_fail(report, STEP_SECCOMP, 0);
     if (!MUTANT(SECCOMP))
         ready->controls |= CONTROL_BIT(CONTROL_SECCOMP);

@@ -85,8 +85,8 @@ struct landlock {
 int landlock_prepare(struct landlock *landlock);
 int landlock_apply(struct landlock *landlock, const struct plan_mount *mounts, size_t mount_count);
 
-/* seccomp.c: returns the listener in *listener, or -1 there when the kernel gives none. *holds_still: a call that the
- * warden has received runs no signal handler until it is answered. */
-int seccomp_apply(int *listener, bool *holds_still);
+/* seccomp.c: returns the listener in *listener, or -1 there when the kernel gives none. `writable`: a mount of the
+ * request is. *holds_still: a call that the warden has received runs no signal handler until it is answered. */
+int seccomp_apply(bool writable, int *listener, bool *holds_still);
 
 #endif

@@ -15,6 +15,10 @@
 #include "warden/entry.h"
 #include "warden/warden.h"
 
+#ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
+#define PR_SET_MEMORY_MERGE 67
+#endif
+
 static void take_order(struct warden *warden, const struct order *order, int *fds, size_t fd_count)
 {
     if (order->type == ORDER_RUN)
@@ -88,9 +92,17 @@ static void reset_scheduling(void)
         setpriority(PRIO_PROCESS, 0, 0);
 }
 
+/* A caller may have told the kernel to merge equal pages of whole processes, which children inherit: kernel threads
+ * would then work for cells that no group is charged for, and its timing would tell one cell what another holds. */
+static void leave_merging(void)
+{
+    prctl(PR_SET_MEMORY_MERGE, 0, 0, 0, 0);
+}
+
 static int set_up(struct warden *warden)
 {
     warden->pid = getpid();
+    leave_merging();
     reset_signals();
     reset_scheduling();
     spawn_take_precedence();

@@ -18,6 +18,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import corpus
+from totals import Totals
 from host import Host, descendants, memory_free, open_to_peers, read_text, session_keyrings, thread_count
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -43,6 +44,7 @@ class Watcher(threading.Thread):
         self.memory_start = memory_free()
         self.memory_drop, self.threads_start, self.threads_peak, self.supervisor_peak = 0, thread_count(), 0, 0
         self.ended = threading.Event()
+        self.totals = Totals()
         self.start()
 
     def run(self):
@@ -53,6 +55,7 @@ class Watcher(threading.Thread):
                 status = read_text(f"/proc/{pid}/status")
                 if "VmHWM:" in status and status.split("\n", 1)[0].split()[1].startswith("cordon"):
                     self.supervisor_peak = max(self.supervisor_peak, int(status.split("VmHWM:")[1].split()[0]) * 1024)
+            self.totals.sample()
             if self.probe:
                 self.probe()
             self.ended.wait(0.02)
@@ -60,6 +63,7 @@ class Watcher(threading.Thread):
     def stop(self):
         self.ended.set()
         self.join()
+        self.totals.stop()
 
 
 class Outcome:
@@ -289,7 +293,8 @@ class Judge:
         if key == "stdout-bytes":
             return None if result["usage"]["stdout_bytes"] == int(value) else f"counted {result['usage']['stdout_bytes']}"
         measured = {"mem": watcher.memory_drop, "procs": watcher.threads_peak - watcher.threads_start, "host-rss": watcher.supervisor_peak,
-                    "ends": outcome.seconds, "cpu": outcome.cpu_seconds, "raw": len(outcome.raw)}
+                    "ends": outcome.seconds, "cpu": outcome.cpu_seconds, "raw": len(outcome.raw), "flushes": watcher.totals.flushes,
+                    "disk": watcher.totals.disk_bytes, "kernel-cpu": watcher.totals.kernel_seconds, "huge-pages": watcher.totals.huge_peak}
         if key not in measured:
             return "unknown condition"
         return None if measured[key] < amount(value) else f"measured {measured[key]:.1f}"

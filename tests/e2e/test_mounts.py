@@ -55,6 +55,32 @@ def test_writes_belong_to_the_caller(shared):
         assert (found.st_uid, found.st_gid) == (os.getuid(), os.getgid()), name
 
 
+FLUSHES = """
+    import ctypes, os
+    libc = ctypes.CDLL(None, use_errno=True)
+    for name in ("fsync", "fdatasync", "syncfs"):
+        print(name, getattr(libc, name)(999))
+    print("sync_file_range", libc.sync_file_range(999, ctypes.c_long(0), ctypes.c_long(0), 2))
+    print("msync", libc.msync(ctypes.c_void_p(1 << 46), ctypes.c_size_t(4096), 4))
+    fd = os.open("/work/own", os.O_CREAT | os.O_WRONLY)
+    os.write(fd, b"own")
+    os.fsync(fd)
+    os.sync()
+"""
+
+
+@pytest.mark.parametrize("how, reached", [((), False), (("--mount", "{shared}:/data"), False), (("--mount", "{shared}:/data:rw"), True)],
+                         ids=["no mount", "read-only mount", "writable mount"])
+def test_files_are_written_out_where_a_mount_is_writable(shared, how, reached):
+    """A wrong descriptor tells whether the kernel was asked: without a writable mount there is nothing to write out."""
+    code = textwrap.dedent(FLUSHES)
+    if reached:
+        code += "fd = os.open('/data/file', os.O_WRONLY)\nos.write(fd, b'CONTENT')\nos.fsync(fd)\n"
+    lines = ok("python", code, *[word.format(shared=shared) for word in how]).split("\n")
+    assert lines[:5] == [f"{name} {-1 if reached else 0}" for name in ("fsync", "fdatasync", "syncfs", "sync_file_range", "msync")]
+    assert (shared / "file").read_text() == ("CONTENT\n" if reached else "content\n")
+
+
 def test_the_callers_files_look_like_the_programs(shared):
     assert ok("bash", "stat -c %U /data /data/file", "--mount", f"{shared}:/data") == "cordon\ncordon\n"
 

@@ -71,9 +71,10 @@ static int receive_fd(int socket)
     return fd;
 }
 
-static int install(const struct sock_filter *filter, unsigned length, unsigned long flags)
+static int install(unsigned which, unsigned long flags)
 {
-    struct sock_fprog program = {(unsigned short)length, (struct sock_filter *)filter};
+    const struct policy_filter *filter = &policy_filters[which];
+    struct sock_fprog program = {(unsigned short)filter->length, (struct sock_filter *)filter->code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return -1;
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
@@ -83,11 +84,10 @@ static _Noreturn void child(int socket, bool unheard, char **command)
 {
     int listener = -1;
     if (unheard) {
-        if (install(policy_filter_unheard, policy_filter_unheard_length, 0))
+        if (install(0, 0))
             _exit(fault("install"));
     } else {
-        listener = install(policy_filter, policy_filter_length,
-                           SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+        listener = install(POLICY_HEARD, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
         if (listener < 0 || send_fd(socket, listener))
             _exit(fault("install"));
         close(listener);

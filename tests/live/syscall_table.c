@@ -54,6 +54,10 @@ static const struct call special[] = {
     {SYS_personality, {0}},
     {SYS_futex, {0}},
     {SYS_msgget, {0x7ffffffe, 0}},
+    {SYS_shmget, {-1, 0, 0}},
+    {SYS_mmap, {-1, 0, 0, 0}},
+    {SYS_msync, {-1, -1, 0}},
+    {SYS_memfd_create, {-1, 0}},
 #ifdef SYS_mknod
     {SYS_mknod, {0}},
 #endif

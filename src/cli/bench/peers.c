@@ -278,7 +278,8 @@ int peers_prepare(const struct scratch *scratch, const struct workload *workload
 {
     char path[PLACE_SIZE];
     snprintf(path, sizeof path, "%s/filter.bpf", scratch->path);
-    if (write_file(path, policy_filter_unheard, policy_filter_unheard_length * sizeof policy_filter_unheard[0]) < 0)
+    const struct policy_filter *filter = &policy_filters[0];
+    if (write_file(path, filter->code, filter->length * sizeof filter->code[0]) < 0)
         return -1;
     return make_root(scratch) < 0 ? -1 : write_bundle(scratch, workload);
 }

@@ -38,6 +38,7 @@ CONSTANTS = {
     "SIOCGIFHWADDR": 0x8927, "SIOCGIFINDEX": 0x8933, "SIOCGIFTXQLEN": 0x8942,
     "FICLONE": 0x40049409, "FICLONERANGE": 0x4020940D, "FIGETBSZ": 2, "FS_IOC_GETFLAGS": 0x80086601, "FS_IOC_GETVERSION": 0x80087601,
     "FS_IOC_FIEMAP": 0xC020660B, "RNDGETENTCNT": 0x80045200,
+    "MAP_HUGETLB": 0x40000, "MFD_HUGETLB": 4, "SHM_HUGETLB": 0o4000, "MADV_MERGEABLE": 12, "MS_SYNC": 4, "POSIX_FADV_DONTNEED": 4,
     "PR_SET_PDEATHSIG": 1, "PR_GET_PDEATHSIG": 2, "PR_GET_DUMPABLE": 3, "PR_SET_DUMPABLE": 4, "PR_GET_KEEPCAPS": 7, "PR_SET_KEEPCAPS": 8,
     "PR_SET_NAME": 15, "PR_GET_NAME": 16, "PR_GET_SECCOMP": 21, "PR_SET_SECCOMP": 22, "PR_CAPBSET_READ": 23, "PR_CAPBSET_DROP": 24,
     "PR_GET_TSC": 25, "PR_GET_SECUREBITS": 27, "PR_SET_TIMERSLACK": 29, "PR_GET_TIMERSLACK": 30, "PR_SET_MM": 35,
@@ -59,7 +60,11 @@ EXTRA = {
     "mknodat": [{2: 0o010644}, {2: 0o020666 | 1 << 32}],
     "prlimit64": [{0: 1}, {0: WORD}, {0: 0x100000000}],
     "personality": [{0: WORD}, {0: REGISTER}, {0: 8}, {0: 0x40008}, {0: 0x400000}],
-    "prctl": [{0: 22 | 1 << 32}, {0: 9999}, {0: 59}, {0: 28}],
+    "prctl": [{0: 22 | 1 << 32}, {0: 9999}, {0: 67}, {0: 59}, {0: 28}],
+    "mmap": [{2: 3, 3: 0x22}, {3: 0x40022}, {3: 0x78040022}, {3: 0x40022 | 1 << 32}],
+    "memfd_create": [{1: 1}, {1: 7}],
+    "shmget": [{1: 4096, 2: 0o1600}, {1: 4096, 2: 0o5600}],
+    "msync": [{2: 1}, {2: 2}, {2: 6}],
     "socketpair": [{0: 1, 1: 1}, {0: 2, 1: 1}, {0: 30, 1: 1}],
 }
 
@@ -118,7 +123,7 @@ def read_policy(known):
             head, _, _ = line.strip().partition(' : "')
             head, _, shown = head.partition(' as "')
             words = head.split()
-            if not words or words[0] not in ("allow", "answer", "refuse", "observe", "tell"):
+            if not words or words[0] not in ("allow", "answer", "refuse", "observe", "tell", "done"):
                 continue
             verdict = words.pop(0)
             if verdict in ("answer", "refuse"):
