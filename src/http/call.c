@@ -293,6 +293,12 @@ static bool announces_too_much(const struct http_call *call)
     return text && (strlen(text) > 15 || strtoull(text, NULL, 10) > call->server->options.body_max);
 }
 
+static bool has_body(const struct http_call *call)
+{
+    const char *length = http_header(call, "Content-Length");
+    return http_header(call, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
 static void forget_body(struct http_call *call)
 {
     call->server->body_bytes -= call->counted;
@@ -363,11 +369,13 @@ static void begin(struct http_call *call)
     if (is_ambiguous(call)) {
         http_add_header(call, "Connection", "close");
         problem_answer(call, 400, "bad_request", "Host, or the length of the body, is given more than once");
+        call->on->unread = true;
         return;
     }
     options->accept(options->context, call);
     if (call->answer == ANSWER_NONE && announces_too_much(call))
         refuse_length(call);
+    call->on->unread = call->answer != ANSWER_NONE && has_body(call);
 }
 
 static void handle(struct http_call *call)

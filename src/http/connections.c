@@ -46,6 +46,9 @@ void connections_notify(void *context, struct MHD_Connection *connection, void *
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
         *slot = connection_new(context, connection);
     else if (*slot) {
+        const struct connection *on = *slot;
+        if (on->unread)
+            linger_begin(on->server, on->fd);
         connection_free(*slot);
         *slot = NULL;
     }
@@ -65,6 +68,7 @@ void *connections_begin(void *context, const char *uri, struct MHD_Connection *c
     if (on) {
         on->since_us = clock_us();
         on->requesting = true;
+        on->unread = false;
     }
     return NULL;
 }
@@ -113,6 +117,7 @@ void connections_sweep(void *context)
     uint64_t now = clock_us();
     drop(server, now, server->options.request_us, IDLE_US, server->count);
     make_room(server, now);
+    linger_sweep(server, now);
     bool crowded = server->count > server->options.connections / 2;
     loop_set_timer(server->loop, &server->sweep, now + (crowded ? SWEEP_US / 10 : SWEEP_US));
 }

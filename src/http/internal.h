@@ -16,7 +16,10 @@ struct connection {
     uint64_t since_us;      /* when it was made, its request began, or its last call ended */
     bool requesting;        /* a request line has come */
     bool reading;           /* headers are there, the body is not */
+    bool unread;            /* its last request was answered although not all of it was read */
 };
+
+struct leftover;
 
 struct http_server {
     struct loop *loop;
@@ -30,6 +33,8 @@ struct http_server {
     unsigned count;
     size_t body_bytes;   /* of all bodies that are being read or are held */
     size_t stream_bytes; /* of all streams, not sent yet */
+    struct leftover *lingering;
+    unsigned lingering_count;
 };
 
 /* connections.c */
@@ -40,6 +45,12 @@ void *connections_begin(void *context, const char *uri, struct MHD_Connection *c
 struct connection *connection_of(struct MHD_Connection *connection);
 /* Ends clients that take too long, and, when connections run short, those that do nothing. */
 void connections_sweep(void *context);
+
+/* linger.c: libmicrohttpd is about to close this socket, whose client may still be sending. */
+void linger_begin(struct http_server *server, int fd);
+/* Ends those whose time is over. */
+void linger_sweep(struct http_server *server, uint64_t now_us);
+void linger_end(struct http_server *server);
 
 /* call.c: what libmicrohttpd calls */
 enum MHD_Result call_access(void *context, struct MHD_Connection *connection, const char *url, const char *method,

@@ -136,6 +136,7 @@ void http_server_close(struct http_server *server)
         MHD_quiesce_daemon(server->daemon); /* or it would close our socket, and we somebody else's of that number */
         MHD_stop_daemon(server->daemon);
     }
+    linger_end(server);
     address_close(&server->address);
     free(server);
 }

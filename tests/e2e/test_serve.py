@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -456,6 +457,50 @@ def test_body_announced_as_too_large(daemon):
     assert got.startswith(b"HTTP/1.1 413 "), got
     got = raw(daemon, b"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n")
     assert re.match(rb"HTTP/1.1 (413|400) ", got), got
+
+
+URLLIB = """
+import sys, urllib.error, urllib.request
+try:
+    urllib.request.urlopen(sys.argv[1], open(sys.argv[2], "rb").read(), timeout=30)
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+"""
+FETCH = """
+const body = require("fs").readFileSync(process.argv[2]);
+fetch(process.argv[1], {method: "POST", body}).then(async (answer) => console.log(answer.status, await answer.text()));
+"""
+SENDERS = {"curl": ("curl", "-sS", "-w", "%{http_code}", "--data-binary"),
+           "curl that does not ask": ("curl", "-sS", "-w", "%{http_code}", "-H", "Expect:", "--data-binary"),
+           "urllib": ("/usr/bin/python3", "-c", URLLIB), "fetch": ("node", "-e", FETCH)}
+
+
+def send_much(sender, address, path):
+    """What a client of people sees when it sends this file: its output, and what it complains of."""
+    name = str(path) if sender[0] != "curl" else f"@{path}"
+    argv = [*sender, name, address] if sender[0] == "curl" else [*sender, address, name]
+    done = subprocess.run(argv, capture_output=True, timeout=60)
+    return done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("size", (20 << 20, 48 << 20))
+def test_clients_see_413(daemon, tmp_path, sender, size):
+    """A client that sends all of its request before it listens sees the answer, not a broken pipe."""
+    if not shutil.which(SENDERS[sender][0]):
+        pytest.skip(f"no {SENDERS[sender][0]}")
+    path = tmp_path / "body"
+    path.write_bytes(b" " * size)
+    out, complaint = send_much(SENDERS[sender], daemon.address + "/v1/execute", path)
+    assert "413" in out and "too_large" in out and not complaint, (out, complaint)
+
+
+def test_clients_see_every_early_refusal(daemon, tmp_path):
+    """The same for a path that is not there: every answer that comes before the body was read."""
+    path = tmp_path / "body"
+    path.write_bytes(b" " * (8 << 20))
+    out, complaint = send_much(SENDERS["urllib"], daemon.address + "/v1/nothing", path)
+    assert out.startswith("404 ") and not complaint, (out, complaint)
 
 
 def test_body_too_large_in_chunks():
