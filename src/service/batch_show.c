@@ -134,7 +134,7 @@ void batch_clear_bar(void)
 
 enum { STATUS, COUNT, P50, P99, COLUMNS };
 
-void batch_show_table(const struct batch_counts *counts)
+void batch_show_table(FILE *stream, const struct batch_counts *counts)
 {
     static const struct cell_text head[COLUMNS] = {
         {"status", TINT_BOLD}, {"count", TINT_BOLD}, {"p50 ms", TINT_BOLD}, {"p99 ms", TINT_BOLD}};
@@ -153,15 +153,17 @@ void batch_show_table(const struct batch_counts *counts)
             line[COUNT + j].text = texts[i][j];
     }
     if (counts->row_count)
-        terminal_table(stdout, cells, COLUMNS, counts->row_count + 1);
+        terminal_table(stream, cells, COLUMNS, counts->row_count + 1);
     double seconds = seconds_of(counts);
-    printf("%zu of %zu ok in %.1f s (%.0f/s)", counts->good, counts->done, seconds,
-           seconds > 0 ? (double)counts->done / seconds : 0);
+    fprintf(stream, "%zu of %zu ok in %.1f s (%.0f/s)", counts->good, counts->done, seconds,
+            seconds > 0 ? (double)counts->done / seconds : 0);
     if (counts->before)
-        printf(", %zu done before", counts->before);
+        fprintf(stream, ", %zu done before", counts->before);
     if (counts->failed_before)
-        printf(", of which %zu had failed", counts->failed_before);
-    putchar('\n');
+        fprintf(stream, ", of which %zu had failed", counts->failed_before);
+    if (counts->changed)
+        fprintf(stream, ", %zu run again because the request was changed", counts->changed);
+    fputc('\n', stream);
 }
 
 json_t *batch_summary(const struct batch_counts *counts)
@@ -175,8 +177,8 @@ json_t *batch_summary(const struct batch_counts *counts)
                                       p50 < 0 ? json_null() : json_real(p50), "p99_ms",
                                       p99 < 0 ? json_null() : json_real(p99)));
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "done", (json_int_t)counts->done, "ok",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "done", (json_int_t)counts->done, "ok",
                      (json_int_t)counts->good, "failed", (json_int_t)(counts->done - counts->good), "done_before",
-                     (json_int_t)counts->before, "failed_before", (json_int_t)counts->failed_before, "seconds",
-                     seconds_of(counts), "statuses", statuses);
+                     (json_int_t)counts->before, "failed_before", (json_int_t)counts->failed_before, "changed",
+                     (json_int_t)counts->changed, "seconds", seconds_of(counts), "statuses", statuses);
 }

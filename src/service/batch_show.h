@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Figures of the results that ended alike. */
 struct batch_row {
@@ -16,7 +17,7 @@ struct batch_row {
 
 struct batch_counts {
     size_t total; /* requests in the input; 0: not known */
-    size_t done, good, before, failed_before;
+    size_t done, good, before, failed_before, changed;
     uint64_t begin_us;
     struct batch_row rows[24];
     size_t row_count;
@@ -29,7 +30,7 @@ void batch_counts_free(struct batch_counts *counts);
 /* Draws the bar on standard error, over the one before. */
 void batch_show_bar(const struct batch_counts *counts);
 void batch_clear_bar(void);
-void batch_show_table(const struct batch_counts *counts);
+void batch_show_table(FILE *stream, const struct batch_counts *counts);
 /* The same figures as an object. */
 json_t *batch_summary(const struct batch_counts *counts);
 

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "judge/judge.h"
 #include "judge/runs.h"
 #include "plan/request_json.h"
+#include "service/batch_input.h"
 #include "service/batch_output.h"
 #include "service/batch_show.h"
 #include "service/commands.h"
@@ -36,7 +36,7 @@ struct batch {
     const char *output_path;
     unsigned parallel;
     bool retry, json, quiet;
-    FILE *input;
+    struct batch_input input;
     cordon_engine *engine;
     struct batch_output output;
     struct batch_counts counts;
@@ -45,88 +45,38 @@ struct batch {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     char prebuilt[32]; /* the language whose compiler was last seen to; under the lock, as all below */
-    json_t *seen;      /* ids of this input, so that none is given twice */
-    char *line;
-    size_t line_capacity, line_number;
     bool is_over;
     unsigned working;
     cordon_error error; /* that ended everything */
 };
 
-struct task {
-    json_t *id;
-    json_t *request;    /* NULL: `error` says why */
-    cordon_error error; /* code 0: none */
-};
-
-static void task_free(struct task *task)
+/* Counts what an earlier batch did; whether that is all there is to do. Under the lock. */
+static bool is_done(struct batch *batch, const struct task *task, cordon_error *err)
 {
-    json_decref(task->id);
-    json_decref(task->request);
-    *task = (struct task){0};
-}
-
-static int parse_line(const char *line, size_t length, struct task *task)
-{
-    json_error_t where;
-    task->request = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-    if (!task->request)
-        return error_field(&task->error, "", "invalid JSON at column %d: %s", where.column, where.text);
-    if (!json_is_object(task->request))
-        return error_field(&task->error, "", "the line is no object; expected a request");
-    json_t *id = json_object_get(task->request, "id");
-    if (!id)
-        return 0;
-    if (!json_is_string(id) && !json_is_integer(id))
-        return error_field(&task->error, "/id", "the id is neither a string nor a whole number");
-    task->id = json_incref(id);
-    json_object_del(task->request, "id");
-    return 0;
-}
-
-/* Whoever has no id is called by the number of its line. */
-static void read_task(struct batch *batch, size_t length, struct task *task)
-{
-    *task = (struct task){0};
-    int code = parse_line(batch->line, length, task);
-    if (!task->id)
-        task->id = json_integer((json_int_t)batch->line_number);
-    auto_free char *key = json_dumps(task->id, JSON_ENCODE_ANY | JSON_COMPACT);
-    const json_t *before = key ? json_object_get(batch->seen, key) : NULL;
-    if (code == 0 && before)
-        code = error_field(&task->error, "/id", "line %lld has this id already", (long long)json_integer_value(before));
-    if (key && !before)
-        json_object_set_new(batch->seen, key, json_integer((json_int_t)batch->line_number));
-    if (code < 0) {
-        json_decref(task->request);
-        task->request = NULL;
-    }
-}
-
-static bool is_blank(const char *line)
-{
-    return !line[strspn(line, " \t\r\n")];
+    enum batch_before found;
+    if (batch_output_find(&batch->output, task, &found, err) < 0)
+        return false;
+    batch->counts.before += found == BEFORE_GOOD || found == BEFORE_FAILED;
+    batch->counts.failed_before += found == BEFORE_FAILED;
+    batch->counts.changed += found == BEFORE_CHANGED;
+    return found == BEFORE_GOOD || found == BEFORE_FAILED;
 }
 
 /* The next that has no result yet; false at the end. Under the lock. */
 static bool next_task(struct batch *batch, struct task *task)
 {
+    cordon_error err = {0};
     while (!batch->is_over && !atomic_load(&interrupted)) {
-        ssize_t length = getline(&batch->line, &batch->line_capacity, batch->input);
-        if (length < 0) {
-            if (ferror(batch->input))
-                error_sys(&batch->error, errno, "input", "cannot read the requests");
-            batch->is_over = true;
-            return false;
-        }
-        batch->line_number++;
-        if (is_blank(batch->line))
-            continue;
-        read_task(batch, (size_t)length, task);
-        if (!batch_output_has(&batch->output, task->id))
+        int got = batch_input_next(&batch->input, task, &err);
+        bool is_done_before = got > 0 && is_done(batch, task, &err);
+        if (got > 0 && !is_done_before && !err.code)
             return true;
-        batch->counts.before++;
-        task_free(task);
+        if (got > 0)
+            task_free(task);
+        if (got <= 0 || err.code) {
+            batch->is_over = true;
+            batch->error = err.code && !batch->error.code ? err : batch->error;
+        }
     }
     return false;
 }
@@ -212,6 +162,16 @@ static void give_up(struct batch *batch, const cordon_error *err)
     pthread_mutex_unlock(&batch->lock);
 }
 
+/* A result without an id of its own tells that its id is only the number of its line: another may have that number for
+ * an id. */
+static void name_result(json_t *result, const struct task *task)
+{
+    json_object_set(result, "id", task->id);
+    if (task->line)
+        json_object_set_new(result, "line", json_integer((json_int_t)task->line));
+    json_object_set_new(result, "request_sha256", json_string(task->hash));
+}
+
 /* A result that was never written is made again when the batch goes on: so what an interrupt cut short, and what a
  * dead warden did not run, leaves no line. */
 static void do_task(struct batch *batch, struct task *task)
@@ -227,7 +187,7 @@ static void do_task(struct batch *batch, struct task *task)
         result = report_object(&err);
     if (atomic_load(&interrupted) && is_cancelled(result))
         return;
-    json_object_set(result, "id", task->id);
+    name_result(result, task);
     code = result ? batch_output_add(&batch->output, result, &err) : error_nomem(&err);
     if (code < 0) {
         give_up(batch, &err);
@@ -302,20 +262,6 @@ static int run_workers(struct batch *batch)
     return batch->error.code;
 }
 
-/* How many there will be, where that can be told beforehand. */
-static size_t count_lines(FILE *file)
-{
-    struct stat status;
-    auto_free char *line = NULL;
-    size_t capacity = 0, count = 0;
-    if (fstat(fileno(file), &status) < 0 || !S_ISREG(status.st_mode))
-        return 0;
-    while (getline(&line, &capacity, file) > 0)
-        count += !is_blank(line);
-    rewind(file);
-    return count;
-}
-
 static int on_output(void *context, const struct option_row *row, const char *value, cordon_error *err)
 {
     (void)row, (void)err;
@@ -345,7 +291,9 @@ static int on_quiet(void *context, const struct option_row *row, const char *val
 }
 
 static const struct option_row rows[] = {
-    {"output", 'o', "FILE", "where results go, a line each; those in it are not run again", on_output, NULL},
+    {"output", 'o', "FILE",
+     "where results go, a line each ('-' is standard output);\nrequests whose result is in it are not run again",
+     on_output, NULL},
     {"parallel", 'p', "N", "requests at a time; by default as many as processors", on_parallel, NULL},
     {"retry-failed", 0, NULL, "run again what did not go well, in place of its result", on_retry, NULL},
     {"json", 0, NULL, "print the summary as one object", on_json, NULL},
@@ -356,7 +304,8 @@ static const struct usage usage = {
     .synopsis = "cordon batch [OPTION...] REQUESTS -o RESULTS",
     .about = "Runs the requests of a file, one JSON object a line, each with an optional id and optional\n"
              "tests, and writes a result line for each, in whatever order they end. REQUESTS '-' is\n"
-             "standard input. The same command goes on where an earlier one was interrupted.",
+             "standard input. The same command goes on where an earlier one was interrupted, and runs again\n"
+             "what was changed since.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
     .anywhere = true,
@@ -395,26 +344,31 @@ static int open_all(struct batch *batch, const char *path, cordon_error *err)
 {
     cordon_engine_options options = CORDON_ENGINE_OPTIONS_INIT;
     options.warm = 1;
-    batch->input = path && strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
-    if (!batch->input)
-        return error_set(err, CORDON_EINVAL, "input", "cannot read %s: %s", path, strerror(errno));
-    batch->counts.total = count_lines(batch->input);
-    int code = batch_output_open(&batch->output, batch->output_path, batch->retry, err);
+    int code = batch_input_open(&batch->input, path, &batch->counts.total, err);
+    if (code == 0)
+        code = batch_output_open(&batch->output, batch->output_path, batch->retry, err);
     if (code < 0)
         return code;
-    batch->counts.failed_before = batch->output.failed_before;
+    if (batch->output.unhashed)
+        terminal_say("warning: %zu results in %s have no request_sha256, which tells what they are the results of; "
+                     "these requests run again",
+                     batch->output.unhashed, batch->output.path);
     return cordon_engine_open(&options, &batch->engine, err);
 }
 
+/* Where the results are on standard output, the summary is not. */
 static int show(struct batch *batch)
 {
+    bool is_taken = !strcmp(batch->output_path, "-");
     if (batch->json) {
         auto_json json_t *summary = batch_summary(&batch->counts);
         auto_free char *text = json_dumps(summary, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        if (text && is_taken)
+            return fprintf(stderr, "%s\n", text) < 0 ? EXIT_OWN_FAILURE : 0;
         return text ? report_json_text(text) : EXIT_OWN_FAILURE;
     }
     if (!batch->quiet)
-        batch_show_table(&batch->counts);
+        batch_show_table(is_taken ? stderr : stdout, &batch->counts);
     return 0;
 }
 
@@ -433,25 +387,20 @@ static int finish(struct batch *batch)
 static void close_all(struct batch *batch)
 {
     cordon_engine_close(batch->engine);
-    if (batch->output.done)
+    if (batch->output.before)
         batch_output_close(&batch->output);
-    if (batch->input && batch->input != stdin)
-        fclose(batch->input);
+    batch_input_close(&batch->input);
     batch_counts_free(&batch->counts);
-    json_decref(batch->seen);
-    free(batch->line);
 }
 
 int cmd_batch(int argc, char **argv)
 {
     cordon_error err = {0};
     const char *path = NULL;
-    struct batch batch = {.parallel = processors(), .seen = json_object(), .counts.begin_us = clock_us()};
+    struct batch batch = {.parallel = processors(), .counts.begin_us = clock_us()};
     int code = read_command_line(&batch, argc, argv, &path, &err);
-    if (code) {
-        json_decref(batch.seen);
+    if (code)
         return code == OPTIONS_HELP ? 0 : report_usage(&err, "batch");
-    }
     runs_open(&batch.runs);
     pthread_mutex_init(&batch.lock, NULL);
     pthread_cond_init(&batch.changed, NULL);
@@ -460,6 +409,8 @@ int cmd_batch(int argc, char **argv)
     if (code == 0) {
         code = run_workers(&batch);
         err = batch.error;
+        if (code == 0)
+            code = batch_output_settle(&batch.output, &err);
     }
     int exit_code = code < 0 ? report_error(&err, batch.json) : finish(&batch);
     close_all(&batch);

@@ -93,7 +93,7 @@ def test_done_before_is_not_run_again(batch):
     first = batch.results.read_bytes()
     done = batch.run()
     assert done.code == 0 and batch.results.read_bytes() == first and "5 done before" in done.text
-    batch.write(*(python("print(1)", id=i) for i in range(8))).run()
+    batch.write(*(python("import time; print(time.time())", id=i) for i in range(8))).run()
     assert batch.results.read_bytes().startswith(first) and len(batch.by_id()) == 8
 
 
@@ -106,9 +106,95 @@ def test_an_unfinished_last_line_is_dropped(batch):
         assert sorted(batch.by_id()) == [0, 1, 2, 3]
 
 
+def outputs(batch):
+    return {name: each["stdout"] for name, each in batch.by_id().items()}
+
+
+def test_a_changed_request_runs_again(batch):
+    batch.write(python("print(1)", id="a"), python("print(2)", id="b"), python("print(3)", id="c", stdin="x")).run()
+    done = batch.write({"code": "print(1)", "id": "a", "language": "python"}, python("print(20)", id="b"),
+                       python("print(3)", id="c", stdin="y")).run("--json")
+    assert done.code == 0 and outputs(batch) == {"a": "1\n", "b": "20\n", "c": "3\n"}, done
+    summary = json.loads(done.out)
+    assert (summary["done"], summary["done_before"], summary["changed"]) == (2, 1, 2)
+    assert all(len(each["request_sha256"]) == 64 for each in batch.read())
+
+
+def test_an_inserted_line_moves_no_result(batch):
+    batch.write(python("print('a')"), python("print('b')")).run()
+    assert batch.write(python("print('new')"), python("print('a')"), python("print('b')")).run().code == 0
+    assert outputs(batch) == {1: "new\n", 2: "a\n", 3: "b\n"}
+
+
+def test_a_number_of_a_line_is_no_id(batch):
+    """Lines with and without ids may be mixed: `line` tells the results of lines that have no id of their own."""
+    requests = [python("print('two')", id=2), python("print('second')"), python("print('third')")]
+    for time in range(2):
+        done = batch.write(*requests).run("--json")
+        assert done.code == 0 and json.loads(done.out)["done_before"] == (3 if time else 0), done
+        found = {(each["id"], each.get("line")): each["stdout"] for each in batch.read()}
+        assert found == {(2, None): "two\n", (2, 2): "second\n", (3, 3): "third\n"}
+
+
+def test_a_result_without_hash_is_made_again_with_a_warning(batch):
+    requests = [python("print('a')", id="a"), python("print('b')"), python("print('c')", id="c")]
+    batch.write(*requests).run()
+    kept = []
+    for each in batch.read():
+        if each["id"] != "c":
+            del each["request_sha256"]
+            each.pop("line", None)
+            each["stdout"] = "old\n"
+        kept.append(each)
+    batch.results.write_text("".join(json.dumps(each) + "\n" for each in kept))
+    done = batch.run("--json")
+    assert done.code == 0 and "2 results" in done.errors and "request_sha256" in done.errors, done
+    assert json.loads(done.out)["done_before"] == 1 and outputs(batch) == {"a": "a\n", 2: "b\n", "c": "c\n"}
+    assert not batch.run().errors
+
+
+def test_resumed_it_exits_like_a_fresh_one(batch):
+    """What is in the output only, because its request was taken out of the input, counts for nothing."""
+    bad, good = python("1 / 0", id="bad"), python("print(1)", id="good")
+    assert batch.write(bad, good).run().code == 1
+    assert batch.write(good).run().code == 0
+    assert sorted(batch.by_id()) == ["bad", "good"]
+    assert batch.write(good, bad).run().code == 1
+    assert batch.write(good, python("print(2)", id="bad")).run().code == 0
+    assert batch.run().code == 0 and outputs(batch) == {"good": "1\n", "bad": "2\n"}
+
+
+def test_an_id_given_twice_is_told_each_time(batch):
+    batch.write(python("print(1)", id="a"), python("print(2)", id="a")).run()
+    first = batch.results.read_bytes()
+    done = batch.run()
+    assert done.code == 1 and "2 done before, of which 1 had failed" in done.text and batch.results.read_bytes() == first, done
+
+
+def test_the_output_may_be_a_link(batch):
+    real = batch.results.with_name("real.jsonl")
+    real.touch(mode=0o640)
+    batch.results.symlink_to(real.name)
+    batch.write(python("print(1)", id="a")).run()
+    assert batch.write(python("print(2)", id="a")).run().code == 0
+    assert batch.results.is_symlink() and outputs(batch) == {"a": "2\n"} and real.stat().st_mode & 0o777 == 0o640
+
+
+def test_retrying_leaves_a_running_batch_its_file(batch):
+    process = started(batch.write(python("1 / 0", id="a"), python("import time; time.sleep(30)", id="b", limits={"wall_ms": "60s"})), "-p", "1")
+    try:
+        wait_for_lines(batch, 1)
+        inode = batch.results.stat().st_ino
+        done = batch.run("--retry-failed")
+        assert done.code == 2 and "another batch is writing" in done.errors and batch.results.stat().st_ino == inode, done
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_another_file_is_left_alone(batch):
     batch.write(python("print(1)"))
-    for text in ("important\n", '{"a": 1}\n', '{"id": 1}\nx\n'):
+    for text in ("important\n", '{"a": 1}\n', '{"id": 1}\nx\n', "important", '{"a": 1}', '{ "a": 1'):
         batch.results.write_text(text)
         for flags in ((), ("--retry-failed",)):
             done = batch.run(*flags)
@@ -204,6 +290,13 @@ def test_two_batches_do_not_share_a_file(batch):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_results_to_standard_output(batch):
+    done = cordon("batch", batch.write(python("print(1)", id="a"), python("print(2)", id="b")).tasks, "-o", "-", "--json",
+                  cwd=batch.tasks.parent)
+    assert done.code == 0 and sorted(json.loads(line)["id"] for line in done.text.splitlines()) == ["a", "b"], done
+    assert json.loads(done.errors)["done"] == 2 and not batch.tasks.with_name("-").exists()
 
 
 def test_a_full_disk_is_told(batch):
