@@ -4,6 +4,7 @@
 
 #include <cordon/engine.h>
 #include <cordon/error.h>
+#include <cordon/judge.h>
 #include <cordon/request.h>
 #include <cordon/result.h>
 #include <cordon/run.h>

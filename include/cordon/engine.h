@@ -1,7 +1,7 @@
 /* The engine: one warden process that makes cells, and the language manifests.
  *
  * Any number of threads may start runs on one engine. Closing it kills every cell it still has. The library never
- * exits, prints, or touches the host program's signals. */
+ * exits, prints, or touches the host program's signals. The comments of the functions are also their manual pages. */
 #ifndef CORDON_ENGINE_H
 #define CORDON_ENGINE_H
 
@@ -42,37 +42,49 @@ typedef struct cordon_engine_options {
         sizeof(cordon_engine_options), NULL, NULL, NULL, 0, 0, NULL, 0, NULL                                           \
     }
 
-/* `options` may be NULL. */
+/* Opens an engine. This starts the warden process and reads the language manifests. `options` may be NULL, which means
+ * CORDON_ENGINE_OPTIONS_INIT. The caller closes the engine with cordon_engine_close(). */
 int cordon_engine_open(const cordon_engine_options *options, cordon_engine **engine, cordon_error *err);
+/* Closes an engine. The warden kills every cell that is left and ends. Runs that are under way end with CORDON_EGONE;
+ * they must still be freed. `engine` may be NULL. */
 void cordon_engine_close(cordon_engine *engine);
 
-/* Makes `count` cells ready for requests like this one and waits for them, at most `timeout_ms`; the engine is warm
- * from then on. The number that are ready, 0 when no waiting cell can serve such a request, or a negative code. */
+/* Makes cells ready in advance for requests like this one. The call waits until `count` cells are ready, at most
+ * `timeout_ms`; from then on the engine keeps such cells ready. Returns the number of cells that are ready, 0 when
+ * a waiting cell cannot serve such a request, or a negative code. */
 int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
                        cordon_error *err);
-/* The same for programs in a language, with each set of modules that is loaded beforehand for it. */
+/* Makes cells ready in advance for programs in a language. For each set of modules that the language's manifest loads
+ * beforehand, the call waits for `count` cells as cordon_engine_warm() does, and returns the same. */
 int cordon_engine_warm_language(cordon_engine *engine, const char *language, unsigned count, int timeout_ms,
                                 cordon_error *err);
-/* What a language's compiler would make anew in each cell (the standard library, for a Go that comes without it), made
- * once, and kept with the compiled programs. Runs never wait for it: without it they compile everything themselves.
+/* Prepares once what a language's compiler would make again in each cell. For a Go that comes without its compiled
+ * standard library, this is that library. The outcome is kept with the compiled programs. Runs never wait for it:
+ * without it they compile everything themselves.
  *
- * It may take minutes. While it is made, `go_on` (may be NULL) is asked several times a second whether to, and gives up
- * with 0. It is not made while somebody else makes it, nor for ten minutes after that failed; then it is an error.
+ * The call may take minutes. Meanwhile it asks `go_on` (may be NULL) several times a second whether to continue, and
+ * gives up when that returns 0. It is an error when another Cordon process is preparing the same, and for ten minutes
+ * after a failed attempt.
  *
- * 1: it was made now, or, with `only_look`, there is something to be made; 0: there is not; or a negative code. */
+ * Returns 1 when it was prepared in this call or, with `only_look`, when there is something to prepare; 0 when there is
+ * nothing to prepare; or a negative code. */
 int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only_look, int (*go_on)(void *context),
                            void *context, cordon_error *err);
-/* The pools of waiting cells as JSON, with the memory they hold; to be freed with cordon_free(). */
+/* Describes the pools of waiting cells. The JSON text tells how many cells wait in each pool and how much memory they
+ * hold. The caller frees it with cordon_free(). */
 int cordon_pools(cordon_engine *engine, char **json, cordon_error *err);
 
-/* JSON texts, to be freed with cordon_free(). */
+/* Lists the languages with the versions that are installed here. The caller frees the JSON text with cordon_free(). */
 int cordon_languages(cordon_engine *engine, char **json, cordon_error *err);
-/* The id of the language a file's name tells of ("app.py"), owned by the engine. */
+/* Finds the language of a source file by the file's name. For "app.py" the id is "python". The engine owns the text. */
 int cordon_language_of_file(cordon_engine *engine, const char *file, const char **id, cordon_error *err);
-/* What this machine can enforce, found by making a cell. */
+/* Describes which controls can be enforced on this machine. The library makes a cell to find out. The caller frees
+ * the JSON text with cordon_free(). */
 int cordon_doctor(cordon_engine *engine, char **json, cordon_error *err);
+/* Frees a text that the library allocated. `memory` may be NULL. */
 void cordon_free(void *memory);
 
+/* Returns the version of the library. The text is constant, for example "0.1.0". */
 const char *cordon_version(void);
 
 #ifdef __cplusplus

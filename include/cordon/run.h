@@ -2,8 +2,8 @@
  *
  * Life cycle: cordon_run_start() → cordon_run_wait() (or cordon_run_fd()/cordon_run_dispatch() in an event loop) →
  * cordon_run_free(). The request is borrowed: it must stay as it is until the run is freed. Freeing a run that has not
- * ended cancels it. The library makes no thread: output is read, and the callbacks are called, only inside wait or
- * dispatch. Limits are enforced by the warden whether or not anyone waits.
+ * ended cancels it. A run makes no thread: output is read, and the callbacks are called, only inside wait or dispatch.
+ * Limits are enforced by the warden whether or not anyone waits.
  *
  * One run belongs to one thread at a time; different runs may be used from different threads. cordon_run_cancel() may
  * be called from any thread and from a signal handler. */
@@ -57,20 +57,30 @@ typedef struct cordon_run_options {
         sizeof(cordon_run_options), NULL, NULL, -1, 0, NULL, NULL, 0                                                   \
     }
 
-/* What the program did wrong is in the result. An error here means that Cordon did not run it: bad input, or a control
- * that cannot be enforced. `options` may be NULL. */
+/* Starts a run of a request. `options` may be NULL, which means CORDON_RUN_OPTIONS_INIT. The request must stay
+ * unchanged until the run is freed. An error means that Cordon did not run the program: bad input, or a control that
+ * cannot be enforced here. What the program does wrong is in the result. */
 int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
                      cordon_run **run, cordon_error *err);
-/* Readable when cordon_run_dispatch() has work to do. Borrowed. */
+/* Returns a descriptor that is readable when cordon_run_dispatch() has work to do. The run owns the descriptor; it may
+ * be watched with poll() or epoll, but not read or closed. */
 int cordon_run_fd(const cordon_run *run);
-/* Does what can be done without blocking; 1 when the run has ended, 0 when not, negative on error. */
+/* Does what can be done for a run without blocking. Callbacks of the run's options are called from here. Returns 1 when
+ * the run has ended, 0 when it has not, or a negative code. After 1, cordon_run_wait() hands over the result at once.
+ */
 int cordon_run_dispatch(cordon_run *run, cordon_error *err);
-/* Blocks until the end; hands the result to the caller. */
+/* Waits until a run has ended and hands over its result. Callbacks of the run's options are called from here. The
+ * caller frees the result with cordon_result_free(); the run must still be freed. A second call is CORDON_ESTATE. */
 int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err);
+/* Cancels a run. The warden kills everything in its cell, and the run ends with CORDON_STATUS_CANCELLED, unless it had
+ * ended before. May be called from any thread and from a signal handler, any number of times, until the run is freed.
+ */
 void cordon_run_cancel(cordon_run *run);
+/* Frees a run. A run that has not ended is cancelled first. `run` may be NULL. */
 void cordon_run_free(cordon_run *run);
 
-/* start + wait + free. */
+/* Runs a request and waits for its result. This is cordon_run_start(), cordon_run_wait() and cordon_run_free() in one
+ * call. */
 int cordon_execute(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
                    cordon_result **result, cordon_error *err);
 

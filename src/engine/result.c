@@ -64,6 +64,23 @@ struct cordon_result *result_new(struct cordon_engine *engine, const struct prep
     return result;
 }
 
+struct cordon_result *result_of_nothing(struct cordon_engine *engine, const char *language)
+{
+    struct cordon_result *result = calloc(1, sizeof *result);
+    uint8_t random[16] = {0};
+    if (!result || !(result->language = strdup(language)) || getrandom(random, sizeof random, 0) != sizeof random) {
+        free(result ? result->language : NULL);
+        free(result);
+        return NULL;
+    }
+    hex_text(random, sizeof random, result->id);
+    result->engine = engine_ref(engine);
+    result->program.status = CORDON_STATUS_CANCELLED;
+    result->program.exit_code = -1;
+    set_created_at(result);
+    return result;
+}
+
 cordon_status cordon_result_status(const cordon_result *result)
 {
     return result->program.status;
@@ -72,6 +89,11 @@ cordon_status cordon_result_status(const cordon_result *result)
 const char *cordon_status_name(cordon_status status)
 {
     return (unsigned)status < sizeof statuses / sizeof *statuses ? statuses[status].name : "unknown";
+}
+
+bool cordon_result_success(const cordon_result *result)
+{
+    return result->tests ? result->is_judged_good : result->program.status == CORDON_STATUS_OK;
 }
 
 int cordon_result_exit_code(const cordon_result *result)
@@ -165,6 +187,7 @@ void cordon_result_free(cordon_result *result)
     free(result->language);
     if (result->engine)
         engine_unref(result->engine);
+    json_decref(result->tests);
     free(result->value);
     free(result->reason);
     free(result->json);

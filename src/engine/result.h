@@ -59,6 +59,8 @@ struct cordon_result {
     } * redactions;
     size_t redaction_count;
     uint64_t files_skipped; /* matched, but not regular, not readable, or too large together */
+    json_t *tests;          /* what became of each case; NULL: no request for tests */
+    bool is_judged_good;    /* with tests: all that ran has passed */
     char *json;
 };
 
@@ -71,6 +73,10 @@ static inline void outcome_free(struct outcome *outcome)
 /* With all that is known of a run before it is one; NULL without memory. */
 struct cordon_result *result_new(struct cordon_engine *engine, const struct prepared *prepared,
                                  const cordon_run_options *options);
+/* Of a request whose first run was cancelled before it began; NULL without memory. */
+struct cordon_result *result_of_nothing(struct cordon_engine *engine, const char *language);
+/* The result as JSON; NULL when memory is out. */
+json_t *result_object(const cordon_result *result);
 /* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
 char *reason_text(const struct outcome *outcome, const char *step);
 /* A result's `usage`. */

@@ -196,29 +196,44 @@ static json_t *redactions_json(const cordon_result *result)
     return list;
 }
 
-const char *cordon_result_json(cordon_result *result)
+/* What only a run that began has. */
+static void add_origin(json_t *object, const cordon_result *result)
 {
-    if (result->json)
-        return result->json;
+    json_object_set_new(object, "language_version", string_or_null(version_of(result->engine, result->manifest)));
+    json_object_set_new(object, "environment", json_string("host"));
+    json_object_set_new(object, "code_sha256", json_string(result->code_sha256));
+}
+
+json_t *result_object(const cordon_result *result)
+{
     json_t *object = json_object();
     json_object_set_new(object, "id", json_string(result->id));
     json_object_set_new(object, "state", json_string("done"));
     json_object_set_new(object, "language", json_string(result->language));
-    json_object_set_new(object, "language_version", string_or_null(version_of(result->engine, result->manifest)));
-    json_object_set_new(object, "environment", json_string("host"));
-    json_object_set_new(object, "code_sha256", json_string(result->code_sha256));
+    if (result->manifest)
+        add_origin(object, result);
     json_object_set_new(object, "created_at", json_string(result->created_at));
     add_outcome(object, &result->program, result->base64_output);
     json_object_set_new(object, "value", value_json(result->value));
     json_object_set_new(object, "compile", compile_json(result));
     json_object_set_new(object, "reason", string_or_null(result->reason));
     json_object_set_new(object, "error", error_json(result));
-    add_measures(object, &result->program, result->queue_us);
+    if (result->manifest)
+        add_measures(object, &result->program, result->queue_us);
     json_object_set_new(object, "redactions", redactions_json(result));
     json_object_set_new(object, "files", files_json(result));
     json_object_set_new(object, "files_skipped", json_integer((json_int_t)result->files_skipped));
-    json_object_set_new(object, "tests", json_null());
-    result->json = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    json_object_set_new(object, "success", json_boolean(cordon_result_success(result)));
+    json_object_set(object, "tests", result->tests ? result->tests : json_null());
+    return object;
+}
+
+const char *cordon_result_json(cordon_result *result)
+{
+    if (result->json)
+        return result->json;
+    json_t *object = result_object(result);
+    result->json = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(object);
     return result->json;
 }

@@ -415,9 +415,9 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
         if (refused)
             return refused;
     }
-    if (request->has_tests) {
+    if (request->tests) {
         error_field(err, "/tests", "a plain run does not judge tests");
-        return error_hint(err, "use `cordon test`, `cordon batch` or /v1/tests, or leave tests out");
+        return error_hint(err, "use cordon_judge(), `cordon test`, `cordon batch` or /v1/tests, or leave tests out");
     }
     cordon_run *run = calloc(1, sizeof *run);
     if (!run)

@@ -162,9 +162,18 @@ static int take_in(struct work *work, const struct judge_options *options, struc
     return 0;
 }
 
+/* The caller's function is called without the lock: the workers need not wait for it. */
+static bool is_stopped(struct work *work, const struct judge_options *options)
+{
+    pthread_mutex_unlock(&work->lock);
+    bool stopped = judge_is_stopped(options);
+    pthread_mutex_lock(&work->lock);
+    return stopped;
+}
+
 static void watch(struct work *work, const struct judge_options *options, struct tally *tally)
 {
-    if (!options->cancel) {
+    if (!judge_can_stop(options)) {
         pthread_cond_wait(&work->changed, &work->lock);
         return;
     }
@@ -174,7 +183,7 @@ static void watch(struct work *work, const struct judge_options *options, struct
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_timedwait(&work->changed, &work->lock, &until);
-    if (atomic_load(options->cancel) && !tally->is_cancelled) {
+    if (!tally->is_cancelled && is_stopped(work, options)) {
         tally->is_cancelled = true;
         work->bound = 0;
         runs_cancel_from(&work->bench->runs, 0);

@@ -238,14 +238,14 @@ int framework_check(const struct framework *framework, const json_t *request, co
     return code;
 }
 
-static int wait_for(cordon_run *run, const atomic_bool *cancel, cordon_result **result, cordon_error *err)
+static int wait_for(cordon_run *run, const struct judge_options *options, cordon_result **result, cordon_error *err)
 {
     int code;
-    bool is_cancelled = false;
+    bool is_cancelled = false, can_stop = judge_can_stop(options);
     while ((code = cordon_run_dispatch(run, err)) == 0) {
         struct pollfd ready = {.fd = cordon_run_fd(run), .events = POLLIN};
-        poll(&ready, 1, cancel && !is_cancelled ? WATCH_MS : -1);
-        if (cancel && !is_cancelled && atomic_load(cancel)) {
+        poll(&ready, 1, can_stop && !is_cancelled ? WATCH_MS : -1);
+        if (can_stop && !is_cancelled && judge_is_stopped(options)) {
             is_cancelled = true;
             cordon_run_cancel(run);
         }
@@ -276,14 +276,13 @@ static int run_request(cordon_engine *engine, json_t *whole, const struct judge_
 {
     cordon_request *request = NULL;
     cordon_run *run = NULL;
-    const atomic_bool *cancel = options ? options->cancel : NULL;
     int code = parse_request(whole, &request, err);
     if (code == 0 && options && options->bound)
         options->bound(options->bound_context, request);
     if (code == 0)
         code = cordon_run_start(engine, request, NULL, &run, err);
     if (code == 0)
-        code = wait_for(run, cancel, result, err);
+        code = wait_for(run, options, result, err);
     cordon_run_free(run);
     cordon_request_free(request);
     return code;

@@ -13,30 +13,6 @@
 #include "judge/framework.h"
 #include "judge/show.h"
 
-/* Of a run that never was: everything ended before the first case did. */
-static json_t *empty_result(const char *language)
-{
-    return json_pack("{s:s, s:s?, s:s, s:b, s:n, s:n, s:s, s:s, s:b, s:b, s:n, s:n, s:n, s:[], s:[]}", "state", "done",
-                     "language", language, "status", "cancelled", "success", 0, "exit_code", "signal", "stdout", "",
-                     "stderr", "", "stdout_truncated", 0, "stderr_truncated", 0, "value", "compile", "error",
-                     "redactions", "files");
-}
-
-static json_t *result_object(cordon_result *result, const cordon_filter *filter, const json_t *request,
-                             cordon_error *err)
-{
-    json_t *object;
-    if (!result)
-        object = empty_result(json_string_value(json_object_get(request, "language")));
-    else {
-        const char *text = show_result(result, filter) == 0 ? cordon_result_json(result) : NULL;
-        object = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-    }
-    if (!object)
-        error_nomem(err);
-    return object;
-}
-
 static json_t *tests_object(json_t *rows, size_t passed, size_t failed, size_t skipped)
 {
     json_int_t total = (json_int_t)passed + (json_int_t)failed + (json_int_t)skipped;
@@ -44,8 +20,18 @@ static json_t *tests_object(json_t *rows, size_t passed, size_t failed, size_t s
                      (json_int_t)skipped, "total", total, "cases", rows);
 }
 
+static int set_reason_text(cordon_result *result, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return -1;
+    free(result->reason);
+    result->reason = copy;
+    return 0;
+}
+
 /* "case 3 failed: line 2, column 1: …" */
-static void set_reason(json_t *object, const json_t *row)
+static int set_reason(cordon_result *result, const json_t *row)
 {
     const char *reason = json_string_value(json_object_get(row, "reason"));
     auto_buf struct buf line = {0};
@@ -53,42 +39,57 @@ static void set_reason(json_t *object, const json_t *row)
                json_string_value(json_object_get(row, "status")));
     if (reason)
         buf_printf(&line, ": %s", reason);
-    json_object_set_new(object, "reason", json_stringn(buf_text(&line), line.length));
+    return line.failed ? -1 : set_reason_text(result, buf_text(&line));
 }
 
-static void set_cancelled(json_t *object, size_t done, size_t total)
+static int set_cancelled(cordon_result *result, size_t done, size_t total)
 {
     char reason[96];
     snprintf(reason, sizeof reason, "cancelled after %zu of %zu cases", done, total);
-    json_object_set_new(object, "status", json_string("cancelled"));
-    json_object_set_new(object, "reason", json_string(reason));
+    result->program.status = CORDON_STATUS_CANCELLED;
+    return set_reason_text(result, reason);
 }
 
-static json_t *answer_cases(struct bench *bench, struct tally *tally, const cordon_filter *filter,
-                            const json_t *request, cordon_error *err)
+/* The result that stands for all, taken from where it is kept. */
+static cordon_result *take_result(struct bench *bench, struct tally *tally, const json_t *request)
 {
-    cordon_result *result = tally->result ? tally->result : bench->program.failed;
-    json_t *object = result_object(result, filter, request, err), *rows = json_array();
-    if (!object || !rows) {
-        json_decref(object);
-        json_decref(rows);
-        error_nomem(err);
-        return NULL;
-    }
-    for (size_t i = 0; i < tally->count; i++)
+    if (tally->result)
+        return take_ptr(&tally->result);
+    if (bench->program.failed)
+        return take_ptr(&bench->program.failed);
+    const char *language = json_string_value(json_object_get(request, "language"));
+    return result_of_nothing(bench->engine, language ? language : "");
+}
+
+static int describe_cases(cordon_result *result, const struct tally *tally)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; rows && i < tally->count; i++)
         if (tally->rows[i])
             json_array_append(rows, tally->rows[i]);
-    json_object_set_new(object, "success", json_boolean(tally->passed == tally->count));
-    if (tally->failing != SIZE_MAX)
-        set_reason(object, tally->rows[tally->failing]);
-    if (tally->is_cancelled && tally->passed < tally->count)
-        set_cancelled(object, tally->passed + tally->failed, tally->count);
-    json_object_set_new(object, "tests", tests_object(rows, tally->passed, tally->failed, tally->skipped));
-    return object;
+    result->tests = rows ? tests_object(rows, tally->passed, tally->failed, tally->skipped) : NULL;
+    result->is_judged_good = tally->passed == tally->count;
+    int code = result->tests ? 0 : -1;
+    if (code == 0 && tally->failing != SIZE_MAX)
+        code = set_reason(result, tally->rows[tally->failing]);
+    if (code == 0 && tally->is_cancelled && tally->passed < tally->count)
+        code = set_cancelled(result, tally->passed + tally->failed, tally->count);
+    return code;
+}
+
+/* Hands the result over when everything went well, and frees it otherwise. */
+static int hand_over(cordon_result *result, int code, cordon_result **answer, cordon_error *err)
+{
+    if (result && code == 0) {
+        *answer = result;
+        return 0;
+    }
+    cordon_result_free(result);
+    return error_nomem(err);
 }
 
 static int run_cases(cordon_engine *engine, const json_t *request, const struct spec *spec,
-                     const struct judge_options *options, json_t **answer, cordon_error *err)
+                     const struct judge_options *options, cordon_result **answer, cordon_error *err)
 {
     struct bench bench;
     struct tally tally = {0};
@@ -97,8 +98,11 @@ static int run_cases(cordon_engine *engine, const json_t *request, const struct 
         return code;
     code = cases_run(&bench, options, &tally, err);
     if (code == 0) {
-        *answer = answer_cases(&bench, &tally, options ? options->filter : NULL, request, err);
-        code = *answer ? 0 : CORDON_ENOMEM;
+        cordon_result *result = take_result(&bench, &tally, request);
+        int failed = result ? show_result(result, options ? options->filter : NULL) : -1;
+        if (failed == 0)
+            failed = describe_cases(result, &tally);
+        code = hand_over(result, failed, answer, err);
         tally_free(&tally);
     }
     bench_close(&bench);
@@ -146,30 +150,29 @@ static const json_t *first_failed(const json_t *rows)
     return NULL;
 }
 
-static json_t *answer_framework(cordon_result *result, const struct report *report, const json_t *request,
-                                const struct judge_options *options, cordon_error *err)
+static int describe_framework(cordon_result *result, const struct report *report, const json_t *request,
+                              const struct judge_options *options)
 {
-    bool did_well = cordon_result_status(result) == CORDON_STATUS_OK;
+    cordon_status status = cordon_result_status(result);
+    const char *language = json_string_value(json_object_get(request, "language"));
+    char *copy = strdup(language ? language : "");
     json_t *rows = framework_rows(report, options);
-    json_t *object = rows ? result_object(result, options ? options->filter : NULL, request, err) : NULL;
-    if (!object) {
-        json_decref(rows);
-        error_nomem(err);
-        return NULL;
+    result->tests = rows ? tests_object(rows, report->passed, report->failed, report->skipped) : NULL;
+    result->is_judged_good = status == CORDON_STATUS_OK && report->passed && !report->failed;
+    if (!copy || !result->tests) {
+        free(copy);
+        return -1;
     }
+    free(result->language);
+    result->language = copy;
     const json_t *failed = first_failed(rows);
-    json_object_set(object, "language", json_object_get(request, "language"));
-    json_object_set_new(object, "success", json_boolean(did_well && report->passed && !report->failed));
-    if (failed && cordon_result_status(result) <= CORDON_STATUS_NONZERO_EXIT)
-        set_reason(object, failed);
-    else if (did_well && !report->passed)
-        json_object_set_new(object, "reason", json_string("no test was run"));
-    json_object_set_new(object, "tests", tests_object(rows, report->passed, report->failed, report->skipped));
-    return object;
+    if (failed && status <= CORDON_STATUS_NONZERO_EXIT)
+        return set_reason(result, failed);
+    return status == CORDON_STATUS_OK && !report->passed ? set_reason_text(result, "no test was run") : 0;
 }
 
 static int run_framework(cordon_engine *engine, const json_t *request, const struct spec *spec,
-                         const struct judge_options *options, json_t **answer, cordon_error *err)
+                         const struct judge_options *options, cordon_result **answer, cordon_error *err)
 {
     const struct framework *framework;
     cordon_result *result = NULL;
@@ -181,10 +184,11 @@ static int run_framework(cordon_engine *engine, const json_t *request, const str
         code = framework_run(engine, framework, request, spec, options, &result, &report, err);
     if (code < 0)
         return code;
-    *answer = answer_framework(result, &report, request, options, err);
+    int failed = show_result(result, options ? options->filter : NULL);
+    if (failed == 0)
+        failed = describe_framework(result, &report, request, options);
     report_free(&report);
-    cordon_result_free(result);
-    return *answer ? 0 : CORDON_ENOMEM;
+    return hand_over(result, failed, answer, err);
 }
 
 /* Output that was to be redacted must not pass unredacted. */
@@ -225,8 +229,8 @@ static json_t *unfiltered(const json_t *request)
     return plain;
 }
 
-int judge_run(cordon_engine *engine, const json_t *request, const struct judge_options *options, json_t **result,
-              cordon_error *err)
+int judge_result(cordon_engine *engine, const json_t *request, const struct judge_options *options,
+                 cordon_result **result, cordon_error *err)
 {
     auto_spec struct spec spec = {0};
     cordon_error unasked = {0};
@@ -243,6 +247,18 @@ int judge_run(cordon_engine *engine, const json_t *request, const struct judge_o
                       : run_framework(engine, plain, &spec, options, result, err);
     json_decref(plain);
     return code;
+}
+
+int judge_run(cordon_engine *engine, const json_t *request, const struct judge_options *options, json_t **result,
+              cordon_error *err)
+{
+    cordon_result *judged = NULL;
+    int code = judge_result(engine, request, options, &judged, err);
+    if (code < 0)
+        return code;
+    *result = result_object(judged);
+    cordon_result_free(judged);
+    return *result ? 0 : error_nomem(err);
 }
 
 int judge_check(const json_t *request, cordon_error *err)

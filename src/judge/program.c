@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "engine/run.h"
 #include "engine/engine.h"
+#include "engine/run.h"
 #include "plan/request.h"
 #include "plan/request_json.h"
 #include "plan/word.h"

@@ -2,6 +2,7 @@
  * request as it was on error. What only the whole request shows is in request_check.c. Never touches the system. */
 #include "plan/request.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ void cordon_request_free(cordon_request *request)
     free(request->env);
     free(request->mounts);
     free(request->collect.items);
+    json_decref(request->tests);
     free(request);
 }
 
@@ -86,9 +88,8 @@ static int add_text(struct strings *strings, const char *text, cordon_error *err
     return 0;
 }
 
-/* `replaced` is the length of what the new bytes take the place of. */
-static int check_size(const cordon_request *request, const char *field, size_t length, size_t replaced,
-                      cordon_error *err)
+int request_has_room(const cordon_request *request, const char *field, size_t length, size_t replaced,
+                     cordon_error *err)
 {
     size_t held = request->content_bytes - replaced;
     if (length <= (size_t)REQUEST_BYTES_MAX - held)
@@ -114,7 +115,7 @@ static int set_bytes(cordon_request *request, const char *field, struct bytes *s
                      cordon_error *err)
 {
     struct bytes copy = {0};
-    int failed = check_size(request, field, length, slot->length, err);
+    int failed = request_has_room(request, field, length, slot->length, err);
     if (!failed)
         failed = copy_bytes(bytes, length, &copy, err);
     if (failed)
@@ -164,7 +165,7 @@ int cordon_request_add_file(cordon_request *request, const char *path, const voi
         return error_field(err, field.text, "too many files; expected at most %d", PLAN_FILE_MAX);
     int failed = check_path(field.text, path, err);
     if (!failed)
-        failed = check_size(request, field.text, length, 0, err);
+        failed = request_has_room(request, field.text, length, 0, err);
     if (failed)
         return failed;
     auto_free char *path_copy = strdup(path);

@@ -63,7 +63,8 @@ struct cordon_request {
     bool stop_on_output_limit;
     bool cold; /* its interpreter must be its own, started for it */
     bool base64_output;
-    bool has_tests;       /* they are the judge's: a plain run refuses it */
+    struct json_t *tests; /* NULL: none. Read by the judge; a plain run refuses a request that has them */
+    bool owns_tests;      /* false: shared with the document that the request was read from */
     size_t content_bytes; /* held in code, files and stdin */
     size_t string_bytes;  /* held in args and env, as execve counts them */
 };
@@ -78,6 +79,10 @@ struct cordon_request {
 #define REQUEST_ENV_MAX     4096
 #define REQUEST_COLLECT_MAX 64
 #define REQUEST_RULES_MAX   64
+
+/* Whether `length` more bytes fit into the request, where `replaced` of those that it holds go. */
+int request_has_room(const cordon_request *request, const char *field, size_t length, size_t replaced,
+                     cordon_error *err);
 
 /* Refuses a word that `field` ("isolation", "network", "environment", "on_output_limit", "output_encoding") does not
  * have, and one that it has but that this version cannot do. NULL stands for the default and is fine. */

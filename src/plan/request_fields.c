@@ -271,6 +271,8 @@ int json_read_tests(cordon_request *request, const json_t *value, const char *po
 {
     if (!json_is_object(value))
         return json_wrong_type(value, pointer, "an object", err);
-    request->has_tests = true;
+    json_decref(request->tests);
+    request->tests = json_incref((json_t *)value);
+    request->owns_tests = false;
     return 0;
 }

@@ -7,15 +7,24 @@
 #include "base/control.h"
 #include "output/utf8.h"
 
-/* Text where it is text, and {"base64": …} otherwise. */
+json_t *request_content(const void *bytes, size_t length)
+{
+    const char *data = bytes ? bytes : "";
+    if (utf8_valid(data, length))
+        return json_stringn(data, length);
+    size_t encoded_length;
+    auto_free char *text = base64_encode(data, length, &encoded_length);
+    json_t *object = text ? json_object() : NULL;
+    if (object && json_object_set_new(object, "base64", json_stringn(text, encoded_length)) < 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
 static json_t *content(const struct bytes *bytes)
 {
-    const char *data = bytes->data ? bytes->data : "";
-    if (utf8_valid(data, bytes->length))
-        return json_stringn(data, bytes->length);
-    size_t length;
-    auto_free char *text = base64_encode(data, bytes->length, &length);
-    return text ? json_pack("{s:s#}", "base64", text, (int)length) : NULL;
+    return request_content(bytes->data, bytes->length);
 }
 
 static json_t *list(const struct strings *strings)
@@ -139,5 +148,7 @@ json_t *request_to_object(const cordon_request *request)
         add_text(object, "output_encoding", "base64");
     if (request->cold)
         json_object_set_new(object, "warm", json_false());
+    if (request->tests)
+        json_object_set(object, "tests", request->tests);
     return object;
 }

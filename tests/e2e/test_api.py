@@ -9,7 +9,7 @@ import pytest
 from helpers import CORDON, FLAGS, REPOSITORY, skip
 
 TESTS = ["one", "limits", "callbacks", "threads", "cancel", "loop", "json", "bad_json", "errors", "guest", "reaping_host", "close_kills",
-         "cache", "filter", "offer", "prebuild", "quiet"]
+         "cache", "filter", "offer", "prebuild", "quiet", "getters", "tests_json", "tests_setters", "tests_errors"]
 PROGRAM = pathlib.Path(os.environ.get("CORDON_API_TEST") or pathlib.Path(CORDON).parent / "tests" / "e2e" / "api" / "api_test")
 
 # What AddressSanitizer says of a helper that ends on a stack of its own.

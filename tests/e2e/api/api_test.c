@@ -523,6 +523,10 @@ static const struct {
     {"offer", test_offer},
     {"prebuild", test_prebuild},
     {"quiet", test_quiet},
+    {"getters", test_getters},
+    {"tests_json", test_tests_json},
+    {"tests_setters", test_tests_setters},
+    {"tests_errors", test_tests_errors},
 };
 
 int main(int argc, char **argv)

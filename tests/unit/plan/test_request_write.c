@@ -33,6 +33,7 @@ static void test_request_write__keeps_every_field(void **state)
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": \"all\"}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": true}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": false}",
+        "{\"language\": \"c\", \"code\": \"\", \"tests\": {\"cases\": [{\"expected\": \"1\"}], \"match\": \"exact\"}}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         json_t *expected = json_loads(texts[i], JSON_ALLOW_NUL, NULL), *found = again(texts[i]);
