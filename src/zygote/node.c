@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "zygote/keep.h"
+#include "zygote/node_exit.h"
 #include "zygote/serve.h"
 
 typedef struct napi_env_opaque *napi_env;
@@ -189,6 +190,11 @@ static void leave(int status, void *unused)
     _exit(status);
 }
 
+static void leave_with(int code)
+{
+    leave(code, NULL);
+}
+
 /* The same where the program came to its natural end, all who listen for that were told, and Node begins to take V8
  * apart. */
 static void leave_early(void *unused)
@@ -253,7 +259,8 @@ static napi_value fork_whole(napi_env env, napi_info info)
         return fail(env, "the random generator was not found");
     on_exit(leave, NULL);
     node.napi_add_env_cleanup_hook(env, leave_early, NULL);
-    watch_loop(env);
+    if (!node_leaves_at_exit(leave_with))
+        watch_loop(env);
     int r = zygote_serve_whole(socket);
     if (r != 0)
         _exit(r == 1 ? 0 : 1);

@@ -224,6 +224,27 @@ setTimeout(() => { console.log('later'); process.exitCode = 6; }, 50);"""
     assert (result["stdout"].splitlines(), result["exit_code"]) == (["not yet", "later", "exit 6"], 6), result
 
 
+ENDS = {
+    "nothing more": ("console.log('x')", 0, "x\n"),
+    "a code": ("process.exitCode = 4", 4, ""),
+    "set by the last listener": ("process.on('exit', () => {}); process.on('exit', () => { process.exitCode = 9; });", 9, ""),
+    "more work before the exit": ("process.once('beforeExit', () => setTimeout(() => console.log('more'), 5))", 0, "more\n"),
+    "a listener that throws": ("process.on('exit', () => { throw new Error('late'); })", 1, ""),
+    "the end of a worker is not the program's": (
+        "const { Worker } = require('worker_threads');\n"
+        "new Worker('process.exitCode = 3', { eval: true }).on('exit', (c) => setTimeout(() => console.log('worker', c), 20))", 0, "worker 3\n"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_copy_of_node_ends_as_a_fresh_one(engine, name):
+    need("javascript")
+    code, exit_code, stdout = ENDS[name]
+    for warm in (True, False):
+        result = engine.run("javascript", code, warm=warm)
+        assert (result["exit_code"], result["stdout"]) == (exit_code, stdout), (warm, result)
+
+
 @pytest.mark.needs("cgroup")
 def test_slots_are_known_to_be_small():
     """Once one has been looked at, room for two of unknown size is room for a pool of them."""
