@@ -79,6 +79,9 @@ int cordon_request_add_sanitize(cordon_request *request, const char *what, cordo
 /* Sets whether a waiting interpreter may serve the run. With false the interpreter is started for this run, and shares
  * no hash seed or address layout with the interpreter of another run. True is the default. */
 int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *err);
+/* Sets whether the program may open pseudo-terminals. With true it may, and it is started for this run. The kernel's
+ * own threads do the work of a terminal, and no limit counts that. False is the default. */
+int cordon_request_set_pty(cordon_request *request, bool pty, cordon_error *err);
 /* Sets how the result's JSON shows output. "utf8", the default, replaces invalid bytes by U+FFFD; "base64" keeps every
  * byte. cordon_result_stdout() always returns the bytes as they were printed. */
 int cordon_request_set_output_encoding(cordon_request *request, const char *utf8_or_base64, cordon_error *err);

@@ -110,7 +110,7 @@ _cordon() {
     # After the first word that is neither an option nor an option's argument, everything belongs to the program.
     for ((i = 2; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --json | --no-cache | --warm | --quiet | -q | --help | -h | --*=*) ;;
+            --json | --no-cache | --pty | --warm | --quiet | -q | --help | -h | --*=*) ;;
             --) break ;;
             -?*) ((i++)) ;;
             *) break ;;
@@ -119,7 +119,7 @@ _cordon() {
     if [[ $cur == -* ]] && ((i >= COMP_CWORD)); then
         mapfile -t COMPREPLY < <(compgen -W '--language --code --file --stdin --env --env-secret --no-cache --warm --profile --wall --cpu
             --cpus --memory --processes --disk --inodes --open-files --file-size --output --on-output-limit --isolation
-            --network --environment --mount --optional --json --quiet --collect --output-dir --sanitize
+            --network --environment --mount --pty --optional --json --quiet --collect --output-dir --sanitize
             --data-dir --help' \
             -- "$cur")
         return

@@ -40,10 +40,14 @@ static const char *decimal(int64_t number, char text[24])
     return at;
 }
 
+/* Only for a request that asks: what a program writes to a terminal is worked on by the kernel's own threads, which no
+ * group is charged for. */
 static int make_terminals(int root_fd)
 {
     static const char *const options[][2] = {
-        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"max", "64"}, {"mode", "0620"}, {NULL, NULL}};
+        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"max", "16"}, {"mode", "0620"}, {NULL, NULL}};
+    if (mkdirat(root_fd, "dev/pts", 0755) < 0 || symlinkat("pts/ptmx", root_fd, "dev/ptmx") < 0)
+        return -1;
     auto_close int pts = mounts_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     return pts < 0 ? -1 : mounts_attach(pts, root_fd, "dev/pts");
 }
@@ -252,9 +256,6 @@ int root_begin(enum cell_step *step)
         return -1;
     if (bound_user(root_fd) < 0)
         return -1;
-    *step = STEP_DEVICES;
-    if (make_terminals(root_fd) < 0)
-        return -1;
     *step = STEP_PROC_MASKS;
     if (hide_in_proc(root_fd) < 0)
         return -1;
@@ -266,6 +267,9 @@ int root_finish(int root_fd, const struct plan *plan, const struct cell_mount *s
 {
     *step = STEP_ETC;
     if (system_show_etc(root_fd, plan->etc, false) < 0)
+        return -1;
+    *step = STEP_DEVICES;
+    if (plan->terminals && make_terminals(root_fd) < 0)
         return -1;
     *step = STEP_STORE;
     auto_close int work = make_store(root_fd, plan->limit, CELL_UID);
@@ -316,9 +320,6 @@ int root_on_template(const int64_t *limit, bool new_user, enum cell_step *step)
     umask(0);
     *step = STEP_PROC;
     if (mount_proc(root_fd) < 0 || (new_user && bound_user(root_fd) < 0))
-        return -1;
-    *step = STEP_DEVICES;
-    if (make_terminals(root_fd) < 0)
         return -1;
     *step = STEP_PROC_MASKS;
     if (hide_in_proc(root_fd) < 0)

@@ -42,8 +42,7 @@ static const struct {
 } links[] = {
     {"/proc/self/fd", "dev/fd"},       {"/proc/self/fd/0", "dev/stdin"},
     {"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"},
-    {"pts/ptmx", "dev/ptmx"},          {"/usr/share/zoneinfo/Etc/UTC", "etc/localtime"},
-    {"/proc/self/mounts", "etc/mtab"},
+    {"/proc/self/mounts", "etc/mtab"}, {"/usr/share/zoneinfo/Etc/UTC", "etc/localtime"},
 };
 
 /* Shows a directory or file at its place beneath the new root. */
@@ -178,8 +177,7 @@ static int bind_node(int root_fd, const char *host_path, const char *path)
 
 static int make_devices(int root_fd, bool *own_nodes)
 {
-    if (mkdirat(root_fd, "dev", 0755) < 0 || mkdirat(root_fd, "dev/pts", 0755) < 0 ||
-        mkdirat(root_fd, "dev/shm", 0755) < 0)
+    if (mkdirat(root_fd, "dev", 0755) < 0 || mkdirat(root_fd, "dev/shm", 0755) < 0)
         return -1;
     for (unsigned i = 0; i < ARRAY_LEN(device_nodes); i++) {
         char host_path[24] = "/dev/", path[24] = "dev/";

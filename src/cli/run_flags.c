@@ -159,6 +159,13 @@ static int on_warm(void *context, const struct option_row *row, const char *valu
     return option_set_flag(&((struct run_flags *)context)->warm, row, value, err);
 }
 
+static int on_pty(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    bool pty = false;
+    int code = option_set_flag(&pty, row, value, err);
+    return code < 0 ? code : cordon_request_set_pty(((struct run_flags *)context)->request, pty, err);
+}
+
 static int on_no_cache(void *context, const struct option_row *row, const char *value, cordon_error *err)
 {
     return option_set_flag(&((struct run_flags *)context)->no_cache, row, value, err);
@@ -199,6 +206,9 @@ static const struct option_row rows[] = {
     {"environment", 0, "NAME", "the files it sees; host (the default): this machine's\n/usr, read-only", on_text,
      "environment"},
     {"mount", 0, "SRC:DST[:rw]", "show a host directory or file at DST, read-only unless rw", on_mount, NULL},
+    {"pty", 0, NULL,
+     "let the program open pseudo-terminals (script, expect, tmux);\nno limit counts the kernel's work for them",
+     on_pty, NULL},
     {"optional", 0, "CONTROL", "run even where this control cannot be enforced;\nsee 'cordon doctor' for the names",
      on_text, "optional"},
     {"warm", 0, NULL,

@@ -225,6 +225,7 @@ int prepare_step(const struct prepared *prepared, bool compile, const struct col
     step->plan.file_fds = step->file_fds;
     step->plan.mounts = prepared->mounts;
     step->plan.mount_count = compile ? 0 : request->mount_count;
+    step->plan.terminals = !compile && request->pty;
     step->plan.value_pipe = !compile && manifest->value && of == manifest->run_code;
     return 0;
 }

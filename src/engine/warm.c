@@ -249,7 +249,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
                   const struct manifest_tier *tier, struct prepared_step *step, cordon_error *err)
 {
     const struct manifest *manifest = prepared->manifest;
-    if (!mounts_fit_slot(step))
+    if (!mounts_fit_slot(step) || step->plan.terminals) /* a slot's root is made without terminals */
         return 0;
     struct known_pool wanted = {
         .manifest = manifest, .for_mounts = step->plan.mount_count > 0, .optional = step->plan.optional};

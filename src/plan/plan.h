@@ -41,6 +41,7 @@ struct plan {
     struct plan_mount *mounts; /* the n-th belongs to the n-th mount descriptor that comes with the plan */
     size_t mount_count;
     bool value_pipe; /* a descriptor 3 for the value of the last expression */
+    bool terminals;  /* /dev/pts and /dev/ptmx are there */
     void *mapping, *arrays;
     size_t mapping_size, arrays_size;
 };
@@ -61,6 +62,7 @@ struct plan_source {
     const struct plan_mount *mounts;
     size_t mount_count;
     bool value_pipe;
+    bool terminals;
 };
 
 #define PLAN_FILE_MAX  4096

@@ -17,7 +17,8 @@
 #define PLAN_SEALS       (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 #define PLAN_FLAG_VALUE_PIPE UINT32_C(1)
-#define PLAN_FLAGS_KNOWN     PLAN_FLAG_VALUE_PIPE
+#define PLAN_FLAG_TERMINALS  UINT32_C(2)
+#define PLAN_FLAGS_KNOWN     (PLAN_FLAG_VALUE_PIPE | PLAN_FLAG_TERMINALS)
 
 /* Bytes of the block. A string's length leaves out its NUL, which is there and is the only one. */
 struct plan_ref {

@@ -140,6 +140,7 @@ static int map_header(const struct plan_header *header, uint64_t size, struct pl
     }
     plan->optional = header->optional;
     plan->value_pipe = header->flags & PLAN_FLAG_VALUE_PIPE;
+    plan->terminals = header->flags & PLAN_FLAG_TERMINALS;
     return 0;
 }
 

@@ -142,7 +142,8 @@ static int draft_make(struct draft *draft, const struct plan_source *source, cor
     draft->header.optional = source->optional & (CONTROL_BIT(CONTROL_COUNT) - 1);
     draft->header.pool = source->pool;
     draft->header.slots = source->slots;
-    draft->header.flags = source->value_pipe ? PLAN_FLAG_VALUE_PIPE : 0;
+    draft->header.flags =
+        (source->value_pipe ? PLAN_FLAG_VALUE_PIPE : 0) | (source->terminals ? PLAN_FLAG_TERMINALS : 0);
     draft->strings_at = sizeof draft->header + source->mount_count * sizeof(struct plan_mount_row) +
                         source->file_count * sizeof(struct plan_file_row);
     for (int i = 0; i < PLAN_LIST_COUNT; i++) {

@@ -370,6 +370,13 @@ int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *er
     return 0;
 }
 
+int cordon_request_set_pty(cordon_request *request, bool pty, cordon_error *err)
+{
+    (void)err;
+    request->pty = pty;
+    return 0;
+}
+
 int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_or_stop, cordon_error *err)
 {
     int failed = request_check_word("on_output_limit", cut_or_stop, err);

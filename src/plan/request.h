@@ -62,6 +62,7 @@ struct cordon_request {
     uint32_t optional; /* CONTROL_BIT of each tolerated control */
     bool stop_on_output_limit;
     bool cold; /* its interpreter must be its own, started for it */
+    bool pty;  /* it may open pseudo-terminals */
     bool base64_output;
     struct json_t *tests; /* NULL: none. Read by the judge; a plain run refuses a request that has them */
     bool owns_tests;      /* false: shared with the document that the request was read from */

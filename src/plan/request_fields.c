@@ -266,6 +266,13 @@ int json_read_warm(cordon_request *request, const json_t *value, const char *poi
     return cordon_request_set_warm(request, json_is_true(value), err);
 }
 
+int json_read_pty(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
+{
+    if (!json_is_boolean(value))
+        return json_wrong_type(value, pointer, "true or false", err);
+    return cordon_request_set_pty(request, json_is_true(value), err);
+}
+
 /* What is in it is the judge's to read. */
 int json_read_tests(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
 {

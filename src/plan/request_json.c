@@ -80,6 +80,7 @@ static const struct {
     {"on_output_limit", .set = cordon_request_set_on_output_limit},
     {"output_encoding", .set = cordon_request_set_output_encoding},
     {"warm", .read = json_read_warm},
+    {"pty", .read = json_read_pty},
     {"tests", .read = json_read_tests},
 };
 

@@ -150,5 +150,7 @@ json_t *request_to_object(const cordon_request *request)
         json_object_set_new(object, "warm", json_false());
     if (request->tests)
         json_object_set(object, "tests", request->tests);
+    if (request->pty)
+        json_object_set_new(object, "pty", json_true());
     return object;
 }

@@ -70,6 +70,12 @@ static int add_item(json_t *request, const char *name, const char *value, cordon
     return json_array_append_new(part(request, name, true), word) < 0 ? error_nomem(err) : 0;
 }
 
+static int add_true(json_t *request, const char *name, const char *value, cordon_error *err)
+{
+    (void)value;
+    return set(request, name, json_true(), err);
+}
+
 static int add_file(json_t *request, const char *name, const char *value, cordon_error *err)
 {
     auto_buf struct buf content = {0};
@@ -176,6 +182,7 @@ static const struct shared {
     {"network", add_text, "network"},
     {"environment", add_text, "environment"},
     {"mount", add_mount, "mounts"},
+    {"pty", add_true, "pty"},
     {"optional", add_item, "optional"},
     {"json", NULL, NULL},
     {"quiet", NULL, NULL},

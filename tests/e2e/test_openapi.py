@@ -97,7 +97,7 @@ def test_paths_and_methods():
 GOOD_REQUESTS = [
     {"language": "python", "code": "print(1)"},
     {"language": "c", "files": {"a.c": "", "b": {"base64": "AA=="}}, "entry": "a.c", "args": ["x"], "stdin": "y",
-     "env": {"A": "b", "S": {"value": "s", "secret": True}}, "profile": "heavy", "isolation": "container", "warm": False,
+     "env": {"A": "b", "S": {"value": "s", "secret": True}}, "profile": "heavy", "isolation": "container", "warm": False, "pty": True,
      "limits": {"wall_ms": "5s", "cpu_ms": 100, "cpus": 0.5, "memory_bytes": "512m", "output_bytes": "unlimited"},
      "mounts": ["/a:/b", {"source": "/a", "destination": "/b", "writable": True}], "sanitize": ["aws_access_key"],
      "collect": ["*.txt"], "optional": ["landlock"], "on_output_limit": "stop", "output_encoding": "base64"},
@@ -117,6 +117,7 @@ BAD_REQUESTS = [
     ({"language": "python", "sanitize": "some"}, "/sanitize: fits none"),
     ({"language": "python", "optional": ["magic"]}, "/optional/0"),
     ({"language": "python", "warm": 1}, "/warm"),
+    ({"language": "python", "pty": "yes"}, "/pty"),
     ([], "is not of type object"),
 ]
 

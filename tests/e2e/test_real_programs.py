@@ -154,14 +154,29 @@ def test_tempfile():
     """) == "/tmp\nTrue\nb'x'\n"
 
 
+TERMINAL = """
+    import os, pty
+    pid, fd = pty.fork()
+    if pid == 0: os.execvp("tty", ["tty"])
+    print(os.read(fd, 100).decode().startswith("/dev/pts/"))
+    os.waitpid(pid, 0)
+"""
+
+
 def test_pty():
-    assert python("""
-        import os, pty
-        pid, fd = pty.fork()
-        if pid == 0: os.execvp("tty", ["tty"])
-        print(os.read(fd, 100).decode().startswith("/dev/pts/"))
-        os.waitpid(pid, 0)
-    """) == "True\n"
+    assert python(TERMINAL, "--pty") == "True\n"
+    assert ok("bash", "script -qec 'test -t 0 && echo terminal' /dev/null < /dev/null", "--pty").strip() == "terminal"
+
+
+def test_terminals_are_there_for_who_asks():
+    """A run without them says so at once, in the words of any system that has no devpts."""
+    assert ok("bash", "ls /dev") == "fd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n"
+    assert python('''
+        import os
+        try: os.openpty()
+        except OSError as error: print(error.strerror)
+        print(os.path.exists("/dev/ptmx"), os.path.exists("/dev/pts"))
+    ''') == "No such file or directory\nFalse False\n"
 
 
 def test_signals_and_timers():

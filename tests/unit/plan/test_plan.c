@@ -41,7 +41,8 @@ static struct plan_source full_source(struct limits *limits)
                                 .file_count = ARRAY_LEN(file_list),
                                 .mounts = mount_list,
                                 .mount_count = ARRAY_LEN(mount_list),
-                                .value_pipe = true};
+                                .value_pipe = true,
+                                .terminals = true};
 }
 
 static int write_good(const struct plan_source *source)
@@ -104,6 +105,7 @@ static void test_plan__round_trip(void **state)
     assert_memory_equal(plan.limit, limits.value, sizeof plan.limit);
     assert_int_equal(plan.optional, CONTROL_BIT(CONTROL_CGROUP));
     assert_true(plan.value_pipe);
+    assert_true(plan.terminals);
     assert_list(plan.argv, argv_list);
     assert_list(plan.envp, envp_list);
     assert_list(plan.candidates, candidate_list);
@@ -138,6 +140,7 @@ static void test_plan__least(void **state)
     assert_int_equal(plan.file_count, 0);
     assert_null(plan.envp[0]);
     assert_false(plan.value_pipe);
+    assert_false(plan.terminals);
     plan_unmap(&plan);
 }
 
@@ -345,7 +348,7 @@ static void test_plan__map_refuses_lies(void **state)
     LIE(lie.header.magic++);
     LIE(lie.header.version++);
     LIE(lie.header.size++);
-    LIE(lie.header.flags |= 2);
+    LIE(lie.header.flags |= PLAN_FLAGS_KNOWN + 1);
     LIE(lie.header.optional |= CONTROL_BIT(CONTROL_COUNT));
     for (int i = 0; i < LIMIT_COUNT; i++) {
         LIE(lie.header.limit[i] = 0);

@@ -25,7 +25,7 @@ static void test_request_json__every_field(void **state)
         " \"mounts\": [{\"source\": \"/a\", \"destination\": \"/data\", \"writable\": true}, \"b:c:/d\", \"/e:/e:rw\","
         "              \"/f:/f:ro\"],"
         " \"sanitize\": false, \"collect\": [\"*.txt\"], \"optional\": [\"cgroup\"], \"on_output_limit\": \"stop\","
-        " \"output_encoding\": \"base64\"}");
+        " \"output_encoding\": \"base64\", \"warm\": false, \"pty\": true}");
     assert_string_equal(request->language, "python");
     assert_int_equal(request->file_count, 2);
     assert_string_equal(request->files[0].path, "main.py");
@@ -48,6 +48,8 @@ static void test_request_json__every_field(void **state)
     assert_int_equal(request->optional, CONTROL_BIT(CONTROL_CGROUP));
     assert_true(request->stop_on_output_limit);
     assert_true(request->base64_output);
+    assert_true(request->cold);
+    assert_true(request->pty);
     cordon_error err = {0};
     assert_ok(request_check(request, &err), &err);
     cordon_request_free(request);

@@ -29,7 +29,7 @@ static void test_request_write__keeps_every_field(void **state)
         "{\"cpus\": 0.5,"
         " \"wall_ms\": 1500, \"file_bytes\": \"unlimited\"}, \"isolation\": \"container\", \"network\": \"none\","
         " \"environment\": \"host\", \"sanitize\": [\"email\"], \"collect\": [\"*.txt\"], \"optional\": [\"cgroup\"],"
-        " \"on_output_limit\": \"stop\", \"output_encoding\": \"base64\", \"warm\": false}",
+        " \"on_output_limit\": \"stop\", \"output_encoding\": \"base64\", \"warm\": false, \"pty\": true}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": \"all\"}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": true}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": false}",
