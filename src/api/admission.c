@@ -7,8 +7,13 @@
 
 #include "base/clock.h"
 
+/* For so long after its last place a caller that had to wait still counts as company: a caller that asks for one run
+ * after the other has none under way between two of them. With less, the flood beside it takes every place each time.
+ */
 #define COMPANY_US UINT64_C(1000000)
-#define MINUTE_US  UINT64_C(60000000)
+/* So long ago may the waiting be. With more, a single wait leaves places empty for longer. */
+#define WAITED_US UINT64_C(10000000)
+#define MINUTE_US UINT64_C(60000000)
 
 struct lane {
     struct lane *next;
@@ -17,6 +22,7 @@ struct lane {
     unsigned queued, running;
     unsigned concurrent;
     uint64_t served_us; /* when it last got a place */
+    uint64_t waited_us; /* when one of its runs last had to wait for a place */
     double tokens;      /* of its rate */
     uint64_t tokens_us;
 };
@@ -100,13 +106,21 @@ static bool take_token(struct lane *lane, unsigned per_minute, uint64_t now, uns
     return true;
 }
 
-/* How many others have a place, or had one just now. */
+static bool is_company(const struct lane *lane, uint64_t now)
+{
+    if (lane->queued)
+        return true;
+    bool waited = lane->waited_us && now - lane->waited_us < WAITED_US;
+    return waited && (lane->running || now - lane->served_us < COMPANY_US);
+}
+
+/* How many other callers are short of places: one of their runs waits, or had to wait a moment ago. */
 static unsigned company_of(const struct admission *admission, const struct lane *lane)
 {
     unsigned others = 0;
     uint64_t now = clock_us();
     for (const struct lane *other = admission->lanes; other; other = other->next)
-        others += other != lane && (other->running || (other->served_us && now - other->served_us < COMPANY_US));
+        others += other != lane && is_company(other, now);
     return others;
 }
 
@@ -114,17 +128,17 @@ static unsigned company_of(const struct admission *admission, const struct lane 
  * run is what makes it slow. A quarter is left to him however many they are, or a trickle from many would stop him. */
 static bool has_share(const struct admission *admission, const struct lane *lane)
 {
-    unsigned others = company_of(admission, lane), half = admission->options.places / 2;
-    unsigned left_to_them = others < half / 2 ? others : half / 2;
-    return !others || !lane->running || lane->running + left_to_them < half;
+    unsigned others = lane->running ? company_of(admission, lane) : 0, places = admission->options.places;
+    unsigned half = places / 2, left_to_them = others < half / 2 ? others : half / 2;
+    /* The last place is for a caller that has none. */
+    return !others || (admission->running + 1 < places && lane->running + left_to_them < half);
 }
 
-/* The last place is not for somebody who has one already. */
 static bool has_place(const struct admission *admission, const struct lane *lane, const struct job *job)
 {
     const struct admission_options *options = &admission->options;
-    unsigned places = options->places > 1 && lane->running ? options->places - 1 : options->places;
-    if (admission->stopped || admission->running >= places || (lane->concurrent && lane->running >= lane->concurrent))
+    if (admission->stopped || admission->running >= options->places ||
+        (lane->concurrent && lane->running >= lane->concurrent))
         return false;
     if (!has_share(admission, lane))
         return false;
@@ -236,6 +250,7 @@ enum admitted admission_ask(struct admission *admission, const char *caller, con
     *lane->last = job;
     lane->last = &job->next;
     lane->queued++;
+    lane->waited_us = now;
     admission->queued++;
     set_patience(admission);
     return ADMITTED_LATER;

@@ -1,6 +1,7 @@
-/* Who runs next. Every caller has a lane; a free place goes to the lane that has the fewest runs under way, so that one
- * who floods waits for himself and not others for him. Places are bounded in number, in memory and in processes over
- * all cells together. One thread. */
+/* Decides which run starts next. Every caller has a lane. While no other caller waits, one caller may have every place.
+ * Once another one waits, a free place goes to the lane that has the fewest runs under way, and no lane gets more than
+ * a share of the places, so that a caller which floods waits for itself. Places are bounded in number, in memory and in
+ * processes over all cells together. One thread. */
 #ifndef API_ADMISSION_H
 #define API_ADMISSION_H
 

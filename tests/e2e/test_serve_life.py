@@ -13,8 +13,8 @@ import time
 import pytest
 
 from helpers import CORDON, mark, marked, skip, wait_for
-from serve_fixtures import (SLEEP, daemon, get_json, open_dir, problem, seconds_until_gone, support,  # noqa: F401
-                            wait_marked)
+from serve_fixtures import (SLEEP, daemon, get_json, open_dir, problem, runs, seconds_until_gone,  # noqa: F401
+                            support, wait_marked)
 
 # Where it listens
 
@@ -211,9 +211,16 @@ def test_places_in_memory():
     """All cells together are bounded; one that can never fit is told so, others wait."""
     with support.Daemon("--set", "memory_bytes=600m", "--concurrency", "8") as own:
         problem(own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"memory_bytes": "1g"}}), 422, "too_large_for_host")
-        runs = [own.start("bash", "sleep 0.6") for _ in range(3)]
-        assert sorted(own.get(f"/v1/executions/{run}").json["state"] for run in runs)[:2] == ["queued", "queued"]
-        assert {own.result(run)["status"] for run in runs} == {"ok"}
+        started = [own.start("bash", "sleep 0.6") for _ in range(3)]
+        assert sorted(own.get(f"/v1/executions/{run}").json["state"] for run in started)[:2] == ["queued", "queued"]
+        assert {own.result(run)["status"] for run in started} == {"ok"}
+
+
+def test_a_lone_caller_has_every_place():
+    with support.Daemon("--concurrency", "2", "--drain-ms", "100ms") as own:
+        first, second = own.start("python", SLEEP), own.start("python", SLEEP)
+        wait_for(lambda: own.get(f"/v1/executions/{second}").json["state"] == "running")
+        assert own.get(f"/v1/executions/{first}").json["state"] == "running" and runs(own) == 2
 
 
 def test_queue_wait():

@@ -59,15 +59,35 @@ static unsigned count_started(const struct desk *desk, int from, int to)
     return count;
 }
 
-static void test_admission__alone_all_but_the_last_place(void **state)
+static void test_admission__alone_every_place(void **state)
 {
     struct desk *desk = *state;
     for (int i = 0; i < PLACES + 2; i++)
         ask(desk, "flood", i);
-    assert_int_equal(count_started(desk, 0, PLACES + 2), PLACES - 1);
-    assert_int_equal(admission_queued(desk->admission), 3);
+    assert_int_equal(count_started(desk, 0, PLACES + 2), PLACES);
+    assert_int_equal(admission_queued(desk->admission), 2);
+}
+
+/* Company that has what it asked for takes nothing from anybody. */
+static void test_admission__beside_one_that_does_not_wait_every_place(void **state)
+{
+    struct desk *desk = *state;
     assert_int_equal(ask(desk, "other", 20), ADMITTED);
-    assert_int_equal(ask(desk, "third", 21), ADMITTED_LATER);
+    for (int i = 0; i < PLACES + 2; i++)
+        ask(desk, "flood", i);
+    assert_int_equal(count_started(desk, 0, PLACES + 2), PLACES - 1);
+}
+
+/* The first place that becomes free is for the caller that has none. */
+static void test_admission__one_that_waits_comes_next(void **state)
+{
+    struct desk *desk = *state;
+    for (int i = 0; i < PLACES + 2; i++)
+        ask(desk, "flood", i);
+    assert_int_equal(ask(desk, "other", 20), ADMITTED_LATER);
+    admission_leave(desk->admission, &desk->jobs[0]);
+    assert_true(desk->started[20]);
+    assert_int_equal(count_started(desk, 0, PLACES + 2), PLACES - 1);
 }
 
 /* Half of the places, less one for each of the others; what runs already is left to end. */
@@ -77,48 +97,50 @@ static void test_admission__in_company_a_share(void **state)
     for (int i = 0; i < 12; i++)
         ask(desk, "flood", i);
     ask(desk, "other", 20);
-    for (int i = 0; i < PLACES - 1; i++) {
+    for (int i = 0; i < PLACES; i++) {
         admission_leave(desk->admission, &desk->jobs[i]);
         unsigned under_way = count_started(desk, 0, 12);
-        assert_int_equal(under_way, i < 4 ? PLACES - 2 - i : 3);
+        assert_int_equal(under_way, i < 5 ? PLACES - 1 - i : 3);
     }
-    /* Who was about just now still counts, with nothing under way. */
+    /* A caller that had to wait still counts a moment later, with nothing under way. */
     admission_leave(desk->admission, &desk->jobs[20]);
     assert_int_equal(count_started(desk, 0, 12), 3);
     assert_int_equal(ask(desk, "other", 21), ADMITTED);
     assert_int_equal(ask(desk, "third", 22), ADMITTED);
-    admission_leave(desk->admission, &desk->jobs[7]);
-    assert_int_equal(count_started(desk, 0, 12), 2);
 }
 
-/* With nothing under way of theirs any more. */
+/* However many others had to wait: a trickle from each of them does not stop one caller. */
 static void test_admission__many_leave_a_quarter(void **state)
 {
     struct desk *desk = *state;
     const char *callers[] = {"a", "b", "c", "d", "e", "f"};
+    for (int i = 0; i < 12; i++)
+        ask(desk, "flood", i);
     for (int i = 0; i < 6; i++)
-        assert_int_equal(ask(desk, callers[i], 20 + i), ADMITTED);
+        assert_int_equal(ask(desk, callers[i], 20 + i), ADMITTED_LATER);
+    for (int i = 0; i < PLACES; i++)
+        admission_leave(desk->admission, &desk->jobs[i]);
     for (int i = 0; i < 6; i++)
         admission_leave(desk->admission, &desk->jobs[20 + i]);
-    for (int i = 0; i < PLACES; i++)
-        ask(desk, "flood", i);
-    assert_int_equal(count_started(desk, 0, PLACES), PLACES / 4);
+    assert_int_equal(count_started(desk, 0, 12), PLACES / 4);
 }
 
 static void test_admission__half_of_the_queue(void **state)
 {
     struct desk *desk = *state;
-    for (int i = 0; i < PLACES - 1 + 10; i++)
+    for (int i = 0; i < PLACES + 10; i++)
         assert_int_not_equal(ask(desk, "flood", i), REFUSED_FULL);
     assert_int_equal(ask(desk, "flood", 20), REFUSED_FULL);
-    assert_int_equal(ask(desk, "other", 21), ADMITTED);
-    assert_int_equal(ask(desk, "other", 22), ADMITTED_LATER);
+    assert_int_equal(ask(desk, "other", 21), ADMITTED_LATER);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_admission__alone_all_but_the_last_place, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(test_admission__alone_every_place, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(test_admission__beside_one_that_does_not_wait_every_place, open_desk,
+                                        close_desk),
+        cmocka_unit_test_setup_teardown(test_admission__one_that_waits_comes_next, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__in_company_a_share, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__many_leave_a_quarter, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__half_of_the_queue, open_desk, close_desk),
