@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 # Shows what a command printed only when it failed.
 quietly = { said=$$($(1) 2>&1) || { echo "$$said"; exit 1; }; }
 
-.PHONY: all setup run tour test bench bench-http lint format install clean languages contain-list contain-mutants test-v2 soak
+.PHONY: all setup run tour test bench bench-http lint format install clean languages contain-list contain-mutants test-v2 test-bare soak
 
 all: setup
 	@test -f $(BUILD)/build.ninja || $(call quietly,meson setup $(BUILD) --prefix=$(PREFIX))
@@ -28,6 +28,7 @@ tour: all
 # A build from before the test packages were there has no unit tests: it is set up again.
 test: setup
 	@tools/setup test
+	@test $$(id -u) != 0 || tools/setup bare
 	@test ! -f $(BUILD)/build.ninja || test -e $(BUILD)/tests/unit/warden_test_cgroup || \
 		$(call quietly,meson setup --reconfigure $(BUILD))
 	@$(MAKE) --no-print-directory all
@@ -64,6 +65,11 @@ contain-mutants: all
 test-v2: all
 	@tools/setup qemu
 	@tests/v2/run
+
+# On a bare Debian 12, as root and as an ordinary user. SHORT=1: without `make test`, on a machine that has the packages.
+test-bare:
+	@tools/setup bare
+	@tests/bare/run $(if $(SHORT),--short) $(BARE)
 
 # RUNS of them; a table of what grows, and a failure when something does.
 soak: all

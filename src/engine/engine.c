@@ -108,7 +108,7 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     if (!engine)
         return error_nomem(err);
     engine->references = 1;
-    engine->socket = engine->warden_pidfd = engine->bell.timer = -1;
+    engine->socket = engine->warden_pidfd = engine->bell.timer = engine->zygote = -1;
     engine->warm_bytes = options->warm_bytes;
     pthread_mutex_init(&engine->versions_lock, NULL);
     pthread_mutex_init(&engine->pools_lock, NULL);
@@ -137,6 +137,16 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
         warm_enable(engine);
     *out = engine;
     return 0;
+}
+
+int engine_read_ahead(struct cordon_engine *engine, cordon_error *err)
+{
+    const struct manifest *const *manifests;
+    size_t count = 0;
+    int code = catalog_all(engine->catalog, &manifests, &count, err);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = manifest_read_ahead(manifests[i], err);
+    return code;
 }
 
 bool engine_is_alive(const struct cordon_engine *engine)

@@ -28,7 +28,7 @@ struct cordon_engine {
         uint64_t due_us;
         pthread_mutex_t lock;
     } bell;
-    char *zygote_path;        /* NULL: none is forked */
+    int zygote; /* the library that interpreters load to be forked; -1: none is forked */
 };
 
 /* A run outlives a closed engine as an object: it then only tells that the warden is gone. */
@@ -37,6 +37,9 @@ void engine_unref(struct cordon_engine *engine);
 
 /* Whether the warden's process is there. */
 bool engine_is_alive(const struct cordon_engine *engine);
+
+/* Reads every manifest and what lies beside it, so that a caller may give up its rights to those files. */
+int engine_read_ahead(struct cordon_engine *engine, cordon_error *err);
 
 /* places.c: where the project's own files are. */
 char *places_own_directory(void); /* NULL when it cannot be told; freed by the caller */
@@ -50,8 +53,8 @@ void places_free(char **directories);
 const char *version_of(struct cordon_engine *engine, const struct manifest *manifest);
 void versions_free(struct cordon_engine *engine);
 
-/* What an interpreter loads to be forked; NULL when it is not there. */
-char *places_zygote(const char *own);
+/* What an interpreter loads to be forked, opened; -1 when it is not there. */
+int places_zygote(const char *own);
 
 /* The first candidate that exists in the environment, or NULL. */
 const char *environment_find(char *const *candidates);

@@ -57,14 +57,14 @@ int places_warden(const char *own, const char *given, char **path, cordon_error 
     return error_hint(err, "it is installed in %s; `make` builds it beside cordon", CORDON_LIBEXECDIR);
 }
 
-char *places_zygote(const char *own)
+int places_zygote(const char *own)
 {
     char *tries[] = {join(own, "libcordon_zygote.so"), join(own, "../libexec/cordon/libcordon_zygote.so"),
                      join(CORDON_LIBEXECDIR, "libcordon_zygote.so")};
-    char *found = NULL;
+    int found = -1;
     for (unsigned i = 0; i < ARRAY_LEN(tries); i++) {
-        if (!found && tries[i] && access(tries[i], R_OK) == 0)
-            found = take_ptr(&tries[i]);
+        if (found < 0 && tries[i])
+            found = open(tries[i], O_RDONLY | O_CLOEXEC);
         free(tries[i]);
     }
     return found;

@@ -44,7 +44,7 @@ struct making {
     struct limits limits;
     struct command command, version;
     struct plan_file file;
-    char *source;
+    const char *source; /* the manifest's */
     char **etc;
     struct plan_source plan;
     char name[NAME_SIZE];
@@ -56,7 +56,6 @@ static void making_free(struct making *making)
 {
     command_free(&making->command);
     command_free(&making->version);
-    free(making->source);
     free(making->etc);
 }
 

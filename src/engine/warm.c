@@ -113,11 +113,10 @@ static int write_zygote_plan(const struct cordon_engine *engine, const struct kn
                              cordon_error *err)
 {
     const struct limits *limits = input->limits;
-    auto_close int library = open(engine->zygote_path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     struct command command = {0};
-    if (library < 0 || fstat(library, &st) < 0)
-        return error_sys(err, errno, "zygote", "cannot read %s", engine->zygote_path);
+    if (fstat(engine->zygote, &st) < 0)
+        return error_sys(err, errno, "zygote", "cannot read the library of forked interpreters");
     int code = command_build_zygote(pool->manifest, pool->tier, input, "/work/" ZYGOTE_FILE, &command, err);
     struct plan_file file = {.path = ZYGOTE_FILE, .length = (size_t)st.st_size, .mode = 0755};
     struct plan_source plan = {.limits = limits,
@@ -126,7 +125,7 @@ static int write_zygote_plan(const struct cordon_engine *engine, const struct kn
                                .candidates = command.candidates,
                                .etc = step->plan.etc,
                                .files = &file,
-                               .file_fds = &library,
+                               .file_fds = &engine->zygote,
                                .file_count = 1};
     if (code == 0)
         code = plan_write(&plan, fd, err);
@@ -160,7 +159,7 @@ static int define_pool(struct cordon_engine *engine, const struct known_pool *po
     code = pool->manifest->warm->argv_count ? command_build_warm(pool->manifest, pool->tier, &input, &command, err) : 0;
     if (code == 0)
         code = write_waiting_plan(pool, step, &limits, &command, &plan, err);
-    order.kind = pool->manifest->warm->zygote_count && engine->zygote_path ? POOL_FORKED : POOL_STARTED;
+    order.kind = pool->manifest->warm->zygote_count && engine->zygote >= 0 ? POOL_FORKED : POOL_STARTED;
     if (code == 0 && order.kind == POOL_FORKED)
         code = write_zygote_plan(engine, pool, step, &input, &zygote, err);
     if (command.argv != nothing)
@@ -255,7 +254,7 @@ static int choose(struct cordon_engine *engine, const struct prepared *prepared,
         .manifest = manifest, .for_mounts = step->plan.mount_count > 0, .optional = step->plan.optional};
     int code = pool_key(engine, &wanted, prepared, step, &step->plan.slots, err);
     if (code < 0 || compile || manifest->compile || !manifest->warm ||
-        needs_own_start(manifest->warm, prepared->request) || !(manifest->warm->argv_count || engine->zygote_path))
+        needs_own_start(manifest->warm, prepared->request) || !(manifest->warm->argv_count || engine->zygote >= 0))
         return code;
     const char *text;
     code = manifest_bootstrap(manifest, &text, err);
@@ -297,7 +296,7 @@ int warm_enable(struct cordon_engine *engine)
     if (!engine->warm) {
         hang_bell(engine);
         auto_free char *own = places_own_directory();
-        engine->zygote_path = own ? places_zygote(own) : NULL;
+        engine->zygote = own ? places_zygote(own) : -1;
         engine->warm = true;
     }
     pthread_mutex_unlock(&engine->pools_lock);
@@ -311,7 +310,7 @@ void warm_free(struct cordon_engine *engine)
         engine->pools = pool->next;
         free(pool);
     }
-    free(engine->zygote_path);
+    cleanup_close(&engine->zygote);
     pthread_mutex_destroy(&engine->pools_lock);
 }
 

@@ -5,7 +5,6 @@
 #include "judge/framework.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "engine/engine.h"
 #include "engine/result.h"
 #include "output/glob.h"
@@ -22,7 +20,6 @@
 
 #define FOLDER       ".cordon-tests"
 #define REPORT       FOLDER "/report"
-#define RUNNER_MAX   ((size_t)64 << 10)
 #define WATCH_MS     20
 #define PATTERNS_MAX 4
 
@@ -154,33 +151,32 @@ static void give_compile_limits(json_t *whole, const json_t *request)
     json_object_set_new(whole, "limits", into);
 }
 
-static int read_file(const char *path, struct buf *text)
-{
-    char bytes[RUNNER_MAX];
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : fd_read_all(fd, bytes, sizeof bytes);
-    if (length < 0)
-        return -1;
-    buf_append(text, bytes, (size_t)length);
-    return 0;
-}
-
-/* Beside the manifest; or where Cordon was installed, for a manifest that an operator put elsewhere. */
 static int read_runner(const struct framework *framework, const struct manifest *manifest, struct buf *text,
                        cordon_error *err)
 {
-    const char *slash = strrchr(manifest->path, '/');
-    auto_buf struct buf path = {0};
-    buf_printf(&path, "%.*s/tests/%s", slash ? (int)(slash - manifest->path) : 1, slash ? manifest->path : ".",
-               framework->runner);
-    if (read_file(buf_text(&path), text) == 0)
-        return text->failed ? error_nomem(err) : 0;
-    path.length = 0;
-    buf_printf(&path, "%s/languages/tests/%s", CORDON_DATADIR, framework->runner);
-    if (read_file(buf_text(&path), text) == 0)
-        return text->failed ? error_nomem(err) : 0;
-    error_sys(err, errno, "tests", "cannot read %s, which runs %s", buf_text(&path), framework->name);
-    return error_hint(err, "reinstall Cordon");
+    const char *found;
+    size_t length;
+    const struct manifest_place place = {
+        .folder = "tests", .name = framework->runner, .otherwise = CORDON_DATADIR "/languages"};
+    if (manifest_text(manifest, &place, &found, &length, err) < 0)
+        return error_hint(err, "it runs %s: reinstall Cordon", framework->name);
+    buf_append(text, found, length);
+    return text->failed ? error_nomem(err) : 0;
+}
+
+int frameworks_read_ahead(const cordon_engine *engine, cordon_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(frameworks); i++) {
+        const struct manifest *manifest;
+        auto_buf struct buf text = {0};
+        /* Where the manifests are an operator's own, a framework's language may be none of them. */
+        if (catalog_find(engine->catalog, frameworks[i].runs_in, &manifest, NULL) < 0)
+            continue;
+        int code = read_runner(&frameworks[i], manifest, &text, err);
+        if (code < 0)
+            return code;
+    }
+    return 0;
 }
 
 /* The request of the one run. `manifest` and `runner` are NULL when it is only checked. */

@@ -20,4 +20,7 @@ int framework_run(cordon_engine *engine, const struct framework *framework, cons
 int framework_check(const struct framework *framework, const json_t *request, const struct spec *spec,
                     cordon_error *err);
 
+/* Reads every runner, so that none is read from a file later. */
+int frameworks_read_ahead(const cordon_engine *engine, cordon_error *err);
+
 #endif

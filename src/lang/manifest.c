@@ -5,8 +5,6 @@
 #include <cyaml/cyaml.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +12,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "lang/manifest_parts.h"
 #include "plan/path.h"
-
-/* A manifest is written by an operator, but a mistyped path must not swallow a disk image. */
-#define FILE_BYTES_MAX 65536
 
 #define OPTIONAL CYAML_FLAG_OPTIONAL
 #define LIST     (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
@@ -196,7 +192,7 @@ static int load(const char *path, const cyaml_schema_value_t *schema, void **val
 {
     auto_free char *text = NULL;
     size_t length = 0;
-    int rc = file_read(path, FILE_BYTES_MAX, "manifest", &text, &length, err);
+    int rc = file_read(path, MANIFEST_BYTES_MAX, "manifest", &text, &length, err);
     if (rc < 0)
         return rc;
 
@@ -367,48 +363,19 @@ static void notes_free(struct manifest_notes *notes)
     cyaml_free(&cfg, &notes_schema, notes, 0);
 }
 
-/* What came after loading; the rest is libcyaml's. */
-static void warm_free_late(struct manifest_warm *warm)
-{
-    if (!warm)
-        return;
-    free(warm->bootstrap_text);
-    free(warm->fork_text);
-    free(warm->check_text);
-    for (unsigned i = 0; i < warm->tiers_count; i++)
-        if (warm->tiers[i].regex) {
-            regfree(warm->tiers[i].regex);
-            free(warm->tiers[i].regex);
-        }
-}
-
 void manifest_free(struct manifest *manifest)
 {
     if (!manifest)
         return;
     notes_free(manifest->notes);
-    warm_free_late(manifest->warm);
+    manifest_free_late(manifest);
     free(manifest->path);
     cyaml_config_t cfg = config(NULL);
     cyaml_free(&cfg, &manifest_schema, manifest, 0);
 }
 
-/* A file in a folder beside the manifest; NULL when memory is short. */
-static char *beside(const struct manifest *manifest, const char *folder, const char *name, const char *ending)
+int manifest_parse_notes(const char *path, struct manifest_notes **notes, cordon_error *err)
 {
-    size_t length;
-    const char *stem = file_stem(manifest->path, &length);
-    char *path;
-    if (asprintf(&path, "%.*s%s/%s%s", (int)(stem - manifest->path), manifest->path, folder, name, ending) < 0)
-        return NULL;
-    return path;
-}
-
-static int notes_load(const struct manifest *manifest, struct manifest_notes **notes, cordon_error *err)
-{
-    auto_free char *path = beside(manifest, "notes", manifest->id, ".yaml");
-    if (!path)
-        return error_nomem(err);
     cordon_error found;
     void *value = NULL;
     int rc = load(path, &notes_schema, &value, &found);
@@ -425,115 +392,4 @@ static int notes_load(const struct manifest *manifest, struct manifest_notes **n
     }
     *notes = value;
     return 0;
-}
-
-/* Guards the fields that are filled after loading: notes, bootstrap_text and the tiers' regex. */
-static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
-
-int manifest_notes(const struct manifest *manifest, const struct manifest_notes **notes, cordon_error *err)
-{
-    struct manifest *owner = (struct manifest *)manifest;
-    pthread_mutex_lock(&late_lock);
-    int rc = owner->notes ? 0 : notes_load(manifest, &owner->notes, err);
-    pthread_mutex_unlock(&late_lock);
-    if (rc == 0)
-        *notes = owner->notes;
-    return rc;
-}
-
-/* Compiles what is still to be compiled; with the lock held. 0 or regcomp's code. */
-static int compile_when(struct manifest_tier *tier, char *why, size_t size)
-{
-    if (!tier->when || tier->regex)
-        return 0;
-    regex_t *regex = malloc(sizeof *regex);
-    int wrong = regex ? regcomp(regex, tier->when, REG_EXTENDED | REG_NOSUB | REG_NEWLINE) : REG_ESPACE;
-    if (wrong) {
-        regerror(wrong, regex, why, size);
-        free(regex);
-        return wrong;
-    }
-    tier->regex = regex;
-    return 0;
-}
-
-/* A cold run never needs the expressions, so they are checked here and not when the manifest is loaded. */
-static int check_tiers(const struct manifest *manifest, cordon_error *err)
-{
-    char why[80];
-    for (unsigned i = 0; i < manifest->warm->tiers_count; i++) {
-        struct manifest_tier *tier = &manifest->warm->tiers[i];
-        if (compile_when(tier, why, sizeof why) != 0)
-            return error_set(err, CORDON_EINVAL, "manifest", "%s: warm: tier '%s': '%s' is no regular expression: %s",
-                             manifest->path, tier->name, tier->when, why);
-    }
-    return 0;
-}
-
-int manifest_prebuild_source(const struct manifest *manifest, char **text, size_t *length, cordon_error *err)
-{
-    auto_free char *path = beside(manifest, "warm", manifest->prebuild->source, "");
-    return path ? file_read(path, FILE_BYTES_MAX, "manifest", text, length, err) : error_nomem(err);
-}
-
-static int text_load(const struct manifest *manifest, const char *name, char **text, cordon_error *err)
-{
-    auto_free char *path = beside(manifest, "warm", name, "");
-    char *found = NULL;
-    size_t length = 0;
-    int rc = path ? file_read(path, FILE_BYTES_MAX, "manifest", &found, &length, err) : error_nomem(err);
-    if (rc < 0)
-        return rc;
-    if (!found || length == 0 || strlen(found) != length) {
-        free(found);
-        return error_set(err, CORDON_EINVAL, "manifest", "%s: not a text", path);
-    }
-    *text = found;
-    return 0;
-}
-
-static int bootstrap_load(const struct manifest *manifest, cordon_error *err)
-{
-    struct manifest_warm *warm = manifest->warm;
-    int rc = check_tiers(manifest, err);
-    if (rc == 0 && warm->fork && !warm->fork_text)
-        rc = text_load(manifest, warm->fork, &warm->fork_text, err);
-    if (rc == 0 && warm->check && !warm->check_text)
-        rc = text_load(manifest, warm->check, &warm->check_text, err);
-    return rc < 0 ? rc : text_load(manifest, warm->bootstrap, &warm->bootstrap_text, err);
-}
-
-int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err)
-{
-    struct manifest_warm *warm = manifest->warm;
-    if (!warm)
-        return error_set(err, CORDON_EINVAL, "manifest", "%s: has no warm section", manifest->path);
-    pthread_mutex_lock(&late_lock);
-    int rc = warm->bootstrap_text ? 0 : bootstrap_load(manifest, err);
-    pthread_mutex_unlock(&late_lock);
-    if (rc == 0)
-        *text = warm->bootstrap_text;
-    return rc;
-}
-
-#define TIER_TEXT_MAX 16384
-
-static bool found_in(struct manifest_tier *tier, const char *source, size_t length)
-{
-    char why[80];
-    pthread_mutex_lock(&late_lock);
-    int wrong = compile_when(tier, why, sizeof why);
-    pthread_mutex_unlock(&late_lock);
-    /* The text is a stranger's, and this is not done in a cell: what decides stands near the beginning. */
-    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)(length < TIER_TEXT_MAX ? length : TIER_TEXT_MAX)};
-    return !wrong && regexec(tier->regex, source, 1, &whole, REG_STARTEND) == 0;
-}
-
-const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length)
-{
-    const struct manifest_warm *warm = manifest->warm;
-    for (unsigned i = 0; warm && i < warm->tiers_count; i++)
-        if (!warm->tiers[i].when || found_in(&warm->tiers[i], source, length))
-            return &warm->tiers[i];
-    return NULL;
 }

@@ -131,6 +131,7 @@ struct manifest {
     struct manifest_warm *warm;     /* NULL: never waits, every run starts its own */
     char *path;                     /* where it was read from */
     struct manifest_notes *notes;   /* read through manifest_notes() */
+    struct manifest_text *texts;    /* read through manifest_text() */
 };
 
 /* Reads one manifest; errors carry file, line and what was expected. Freed with manifest_free(). */
@@ -142,8 +143,18 @@ int manifest_notes(const struct manifest *manifest, const struct manifest_notes 
 /* The text of the bootstrap, read and checked with the tiers when first asked for, and owned by the manifest; only
  * where there is a `warm`. Safe from several threads. */
 int manifest_bootstrap(const struct manifest *manifest, const char **text, cordon_error *err);
-/* The text of the program that prebuilds, freed by the caller; only where there is a `prebuild`. */
-int manifest_prebuild_source(const struct manifest *manifest, char **text, size_t *length, cordon_error *err);
+/* A file in a folder beside the manifest, or, where it is missing there, in the same folder of another directory. */
+struct manifest_place {
+    const char *folder, *name;
+    const char *otherwise; /* NULL: nowhere */
+};
+/* Such a file's text, read when first asked for and owned by the manifest. Safe from several threads. */
+int manifest_text(const struct manifest *manifest, const struct manifest_place *place, const char **text,
+                  size_t *length, cordon_error *err);
+/* The text of the program that prebuilds; only where there is a `prebuild`. */
+int manifest_prebuild_source(const struct manifest *manifest, const char **text, size_t *length, cordon_error *err);
+/* Reads notes, bootstrap and the program that prebuilds, so that none of them is read from a file later. */
+int manifest_read_ahead(const struct manifest *manifest, cordon_error *err);
 /* The tier for a program, which need not end with NUL; NULL where there is no `warm` or no tier fits. */
 const struct manifest_tier *manifest_tier_for(const struct manifest *manifest, const char *source, size_t length);
 

@@ -24,6 +24,7 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "engine/engine.h"
+#include "judge/framework.h"
 #include "service/confine.h"
 #include "service/log.h"
 #include "service/notify.h"
@@ -124,7 +125,11 @@ static int open_engine(struct api *api, cordon_error *err)
     options.cache_dir = cache;
     options.languages_dir = config->languages_dir;
     options.warden_path = config->warden_path;
-    return cordon_engine_open(&options, &api->engine, err);
+    int code = cordon_engine_open(&options, &api->engine, err);
+    /* Its files may lie where the user that this process becomes cannot read. */
+    if (code == 0)
+        code = engine_read_ahead(api->engine, err);
+    return code == 0 ? frameworks_read_ahead(api->engine, err) : code;
 }
 
 static int open_admission(struct api *api, cordon_error *err)

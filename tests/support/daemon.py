@@ -117,13 +117,14 @@ def text_of(events, stream="stdout"):
 class Daemon:
     """`cordon serve` with a data directory of its own."""
 
-    def __init__(self, *flags, listen="127.0.0.1:0", data=None, env=None, prefix=(), key=None, tls=None, **popen):
+    def __init__(self, *flags, listen="127.0.0.1:0", data=None, env=None, prefix=(), key=None, tls=None, binary=cordon.BIN,
+                 **popen):
         self.own_data = data is None
         self.data = str(data) if data else tempfile.mkdtemp(prefix="cordon-serve-", dir=QUICK)
         self.key, self.tls = key, tls
         self.log_path = self.data.rstrip("/") + ".log"
         optional = [each for name in OPTIONAL for each in ("--set", f"optional={name}")]
-        argv = [*prefix, cordon.BIN, "serve", "--listen", listen, "--data-dir", self.data, *optional, *map(str, flags)]
+        argv = [*prefix, binary, "serve", "--listen", listen, "--data-dir", self.data, *optional, *map(str, flags)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CORDON_")}
         if os.environ.get("CORDON_SANITIZED") == "1":  # looking for leaks needs ptrace, which the daemon gives up
             environment["ASAN_OPTIONS"] = "detect_leaks=0"

@@ -339,6 +339,8 @@ static void test_manifest__every_shipped_one_is_whole(void **state)
         const char *text;
         if (manifests[i]->warm && manifest_bootstrap(manifests[i], &text, &err) < 0)
             fail_msg("%s", err.text);
+        if (manifest_read_ahead(manifests[i], &err) < 0)
+            fail_msg("%s", err.text);
         const struct manifest *found;
         assert_int_equal(catalog_find_by_file(catalog, manifests[i]->file, &found, &err), 0);
         assert_ptr_equal(found, manifests[i]);
