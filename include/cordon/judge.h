@@ -22,7 +22,7 @@ typedef struct cordon_judge_options {
     void (*on_test)(void *context, size_t index, size_t total, const cordon_test *test);
     /* Asked about 50 times a second whether to continue; 0 cancels what runs and what has not begun. May be NULL. */
     int (*go_on)(void *context);
-    void *context;
+    void *context; /* handed to both functions */
     /* What a program printed is compared as it is and shown through this. NULL: a request that asks for redaction is
      * refused. Borrowed during the call. */
     const cordon_filter *filter;

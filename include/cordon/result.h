@@ -42,16 +42,15 @@ typedef enum cordon_status {
 /* How much the program took. Times are in microseconds. */
 typedef struct cordon_usage {
     size_t struct_size;
-    uint64_t wall_us;
+    uint64_t wall_us; /* from the start of the program to its end */
+    /* Of all its processes together. */
     uint64_t cpu_user_us;
-    uint64_t cpu_system_us;
+    uint64_t cpu_system_us; /* the kernel's work for the program */
     uint64_t memory_peak_bytes;
-    uint64_t processes_peak;
-    /* What the program's own files took at the end. */
-    uint64_t disk_bytes;
-    uint64_t inodes;
-    /* What it printed, also beyond what was kept. */
-    uint64_t stdout_bytes;
+    uint64_t processes_peak; /* processes and threads at the same time */
+    uint64_t disk_bytes;     /* of its files, at the end */
+    uint64_t inodes;         /* files and directories, at the end */
+    uint64_t stdout_bytes;   /* what it printed, also beyond what was kept */
     uint64_t stderr_bytes;
 } cordon_usage;
 
@@ -66,7 +65,7 @@ typedef struct cordon_denial {
     const char *kind; /* "syscall", "network" or "module" */
     const char *what; /* "ptrace", "connect(93.184.216.34:80)" */
     const char *hint; /* one line for people */
-    uint64_t count;
+    uint64_t count;   /* how often it tried */
 } cordon_denial;
 
 #define CORDON_DENIAL_INIT                                                                                             \
@@ -77,9 +76,9 @@ typedef struct cordon_denial {
 /* How often a rule took something out of one part of the result. */
 typedef struct cordon_redaction {
     size_t struct_size;
-    const char *rule;
+    const char *rule;  /* the rule's name */
     const char *where; /* "stdout", "stderr", "value" or "file" */
-    uint64_t count;
+    uint64_t count;    /* how often */
 } cordon_redaction;
 
 #define CORDON_REDACTION_INIT                                                                                          \
@@ -149,7 +148,7 @@ typedef struct cordon_test {
     uint64_t wall_us;
     uint64_t cpu_user_us;
     uint64_t cpu_system_us;
-    uint64_t memory_peak_bytes;
+    uint64_t memory_peak_bytes; /* 0 when the program was not run */
 } cordon_test;
 
 #define CORDON_TEST_INIT                                                                                               \

@@ -25,7 +25,7 @@ typedef struct cordon_run cordon_run;
 typedef void (*cordon_emit)(void *sink, const void *bytes, size_t length);
 
 typedef struct cordon_filter {
-    void *context;
+    void *context; /* handed to both functions */
     /* The next bytes of stream 1 (stdout) or 2 (stderr). It may hold some back until more have come; with `length` 0
      * the stream has ended and nothing may be held back. A compile step's streams end before the program's begin. */
     void (*output)(void *context, int stream, const void *bytes, size_t length, cordon_emit emit, void *sink);
@@ -37,7 +37,7 @@ typedef struct cordon_run_options {
     size_t struct_size;
     /* Called with bytes as they come, until the stream's cap. `stream` is 1 (stdout) or 2 (stderr). */
     void (*on_output)(void *context, int stream, const void *bytes, size_t length);
-    void *context;
+    void *context; /* handed to on_output */
     /* Passed on to the program's standard input until end of file, or -1. Borrowed: it must stay open until the run
      * ends. Used only when the request carries no stdin of its own. */
     int stdin_fd;

@@ -11,28 +11,48 @@
 #include "base/error.h"
 #include "engine/engine.h"
 
-/* The directory of the file this code was loaded from: the library if it is shared, else the executable. Found in the
- * process's own map, which works for both and in a static executable. */
-char *places_own_directory(void)
+/* The file this code was loaded from: the library if it is shared, else the executable. Found in the process's own map,
+ * which works for both and in a static executable. */
+static char *own_file(void)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
         return NULL;
-    unsigned long here = (unsigned long)(void *)&places_own_directory;
+    unsigned long here = (unsigned long)(void *)&own_file;
     auto_free char *line = NULL;
     size_t capacity = 0;
-    char *directory = NULL;
-    while (!directory && getline(&line, &capacity, maps) > 0) {
+    char *file = NULL;
+    while (!file && getline(&line, &capacity, maps) > 0) {
         unsigned long from, to;
         char *path = strchr(line, '/');
         if (sscanf(line, "%lx-%lx", &from, &to) != 2 || here < from || here >= to || !path)
             continue;
         path[strcspn(path, "\n")] = '\0';
-        *strrchr(path, '/') = '\0';
-        directory = strdup(path);
+        file = strdup(path);
     }
     fclose(maps);
-    return directory;
+    return file;
+}
+
+char *places_own_directory(void)
+{
+    char *file = own_file();
+    if (file)
+        *strrchr(file, '/') = '\0';
+    return file;
+}
+
+/* A program that links the library statically may lie in a directory where others can put files, such as /tmp, and what
+ * is found there is executed with the caller's rights. So it must belong to the superuser, to the caller, or to whoever
+ * owns the file that this code came from. */
+static bool is_trusted(const char *path)
+{
+    struct stat found, own;
+    auto_free char *file = own_file();
+    if (stat(path, &found) < 0)
+        return false;
+    return found.st_uid == 0 || found.st_uid == geteuid() ||
+           (file && stat(file, &own) == 0 && found.st_uid == own.st_uid);
 }
 
 static char *join(const char *directory, const char *name)
@@ -41,16 +61,31 @@ static char *join(const char *directory, const char *name)
     return directory && asprintf(&path, "%s/%s", directory, name) >= 0 ? path : NULL;
 }
 
+/* The first place that has a file of this name: the build tree, an installed tree that may have been moved, seen from
+ * its executables and from its libraries, and the place that was set when Cordon was built. */
+static char *find_program(const char *own, const char *name, int mode)
+{
+    char *tries[] = {join(own, name), NULL, NULL, join(CORDON_LIBEXECDIR, name)};
+    static const char *const installed[] = {"../libexec/cordon", CORDON_LIBDIR_TO_LIBEXECDIR};
+    char *found = NULL;
+    for (unsigned i = 0; i < ARRAY_LEN(installed); i++) {
+        auto_free char *directory = join(own, installed[i]);
+        tries[i + 1] = join(directory, name);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(tries); i++) {
+        if (!found && tries[i] && access(tries[i], mode) == 0 && is_trusted(tries[i]))
+            found = take_ptr(&tries[i]);
+        free(tries[i]);
+    }
+    return found;
+}
+
 int places_warden(const char *own, const char *given, char **path, cordon_error *err)
 {
-    char *tries[] = {given ? strdup(given) : NULL, join(own, "cordon-warden"),
-                     join(own, "../libexec/cordon/cordon-warden"), join(CORDON_LIBEXECDIR, "cordon-warden")};
-    *path = NULL;
-    for (unsigned i = given ? 0 : 1; i < (given ? 1 : ARRAY_LEN(tries)) && !*path; i++)
-        if (tries[i] && access(tries[i], X_OK) == 0)
-            *path = take_ptr(&tries[i]);
-    for (unsigned i = 0; i < ARRAY_LEN(tries); i++)
-        free(tries[i]);
+    if (given)
+        *path = access(given, X_OK) == 0 ? strdup(given) : NULL;
+    else
+        *path = find_program(own, "cordon-warden", X_OK);
     if (*path)
         return 0;
     error_set(err, CORDON_ESYSTEM, "warden", "cannot find the executable %s", given ? given : "cordon-warden");
@@ -59,25 +94,19 @@ int places_warden(const char *own, const char *given, char **path, cordon_error 
 
 int places_zygote(const char *own)
 {
-    char *tries[] = {join(own, "libcordon_zygote.so"), join(own, "../libexec/cordon/libcordon_zygote.so"),
-                     join(CORDON_LIBEXECDIR, "libcordon_zygote.so")};
-    int found = -1;
-    for (unsigned i = 0; i < ARRAY_LEN(tries); i++) {
-        if (found < 0 && tries[i])
-            found = open(tries[i], O_RDONLY | O_CLOEXEC);
-        free(tries[i]);
-    }
-    return found;
+    auto_free char *path = find_program(own, "libcordon_zygote.so", R_OK);
+    return path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
 int places_languages(const char *own, const char *given, char ***directories, cordon_error *err)
 {
     char *tries[] = {given ? strdup(given) : strdup("/etc/cordon/languages"), join(own, "../languages"),
-                     join(own, "../share/cordon/languages"), join(CORDON_DATADIR, "languages")};
+                     join(own, "../share/cordon/languages"), join(own, CORDON_LIBDIR_TO_DATADIR "/languages"),
+                     join(CORDON_DATADIR, "languages")};
     size_t count = 0;
     char **list = calloc(ARRAY_LEN(tries) + 1, sizeof *list);
     for (unsigned i = 0; i < ARRAY_LEN(tries); i++)
-        if (list && tries[i] && (i == 0 || !given) && access(tries[i], R_OK | X_OK) == 0)
+        if (list && tries[i] && (i == 0 || (!given && is_trusted(tries[i]))) && access(tries[i], R_OK | X_OK) == 0)
             list[count++] = take_ptr(&tries[i]);
     for (unsigned i = 0; i < ARRAY_LEN(tries); i++)
         free(tries[i]);
