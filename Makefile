@@ -1,6 +1,8 @@
 # The front door. Meson and ninja do the work; this file only knows the names people type.
 BUILD  ?= build
 PREFIX ?= /usr/local
+# Not every shell expands the ~ of `make install PREFIX=~/.local`.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 
 # Shows what a command printed only when it failed.
 quietly = { said=$$($(1) 2>&1) || { echo "$$said"; exit 1; }; }
@@ -50,10 +52,12 @@ format:
 	@clang-format -i $$(git ls-files '*.c' '*.h' ':!*/fixtures/*' ':!tests/contain/programs/*')
 
 # The paths of the warden and the manifests are compiled in, so the prefix is set before the build.
-install: setup
+install:
+	@tools/install check $(PREFIX)
+	@$(MAKE) --no-print-directory setup
 	@test -f $(BUILD)/build.ninja && meson configure $(BUILD) --prefix=$(PREFIX) || true
 	@$(MAKE) --no-print-directory all
-	@meson install -C $(BUILD)
+	@tools/install $(PREFIX) $(BUILD)
 
 contain-list:
 	@tests/contain/list

@@ -106,6 +106,46 @@ def test_a_warden_that_somebody_else_put_there_is_not_started(tree, tmp_path):
     assert not marker.exists()
 
 
+def ordinary_user(argv, **how):
+    """As a user who owns nothing, wherever the tests are run as root."""
+    if os.getuid() == 0:
+        how.update(user=OTHER_USER, group=OTHER_USER, extra_groups=[])
+        if any(not directory.stat().st_mode & 0o005 for directory in [REPOSITORY, *REPOSITORY.parents]):
+            skip("another user cannot read the repository", expected=False)
+    return subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60, **how)
+
+
+def test_install_without_rights_says_what_to_do():
+    before = sorted(BUILD.iterdir())
+    done = ordinary_user(["make", "install", "PREFIX=/usr/lib/cordon-is-not-installed-here"])
+    assert done.returncode != 0
+    assert "may not write /usr/lib.\n" in done.stderr and "'sudo make install'" in done.stderr, done.stderr
+    assert "make install PREFIX=~/.local" in done.stderr, done.stderr
+    assert (done.stdout, sorted(BUILD.iterdir())) == ("", before), "nothing is begun"
+
+
+def test_install_wants_an_absolute_prefix():
+    done = ordinary_user(["tools/install", "check", "local"])
+    assert done.returncode == 1 and "'local' is not absolute" in done.stderr, done.stderr
+
+
+def test_install_tells_how_programs_find_it(tree, tmp_path):
+    """With a prefix that neither PATH nor the linker's cache covers. What changes the machine is replaced by a stub."""
+    for name, prints in (("meson", ""), ("ldconfig", "libc.so.6 (libc6,x86-64) => /lib/libc.so.6")):
+        stub = tmp_path / name
+        stub.write_text(f"#!/bin/sh\necho '{prints}'\n", encoding="utf-8")
+        stub.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run([REPOSITORY / "tools" / "install", str(tree[1]), BUILD], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PATH": path})
+    assert f"installed Cordon into {tree[1]}\n" in done.stdout
+    assert f"add {tree[1]}/bin to PATH" in done.stdout
+    assert f"-Wl,-rpath,{library_directory(tree)}; see libcordon(3)" in done.stdout
+    quiet = subprocess.run([REPOSITORY / "tools" / "install", str(tree[1]), BUILD], capture_output=True, text=True, check=True,
+                           env={**os.environ, "PATH": f"{path}:{tree[1]}/bin", "DESTDIR": str(tree[0])})
+    assert "PATH" not in quiet.stdout and "rpath" not in quiet.stdout, "who packages needs no advice"
+
+
 def test_moved_tree_runs_a_program(tree):
     if not has_cgroup():
         skip("there is no control group", expected=False)
