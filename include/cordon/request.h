@@ -65,6 +65,8 @@ int cordon_request_add_mount(cordon_request *request, const char *source, const 
 /* Adds a pattern of files to collect after the run. The files that match are in the result; see cordon_result_file().
  */
 int cordon_request_add_collect(cordon_request *request, const char *glob, cordon_error *err);
+/* Sets whether files that the program left as it was given them are collected, too. False is the default. */
+int cordon_request_set_collect_all(cordon_request *request, bool all, cordon_error *err);
 /* Allows the run although a control cannot be enforced here. `control` is a name from cordon_doctor(), for example
  * "cgroup". Without this call the run is refused with CORDON_EUNENFORCEABLE. The result's JSON tells under `enforced`
  * which controls were in force. */

@@ -119,7 +119,7 @@ _cordon() {
     if [[ $cur == -* ]] && ((i >= COMP_CWORD)); then
         mapfile -t COMPREPLY < <(compgen -W '--language --code --file --stdin --env --env-secret --no-cache --warm --profile --wall --cpu
             --cpus --memory --processes --disk --inodes --open-files --file-size --output --on-output-limit --isolation
-            --network --environment --mount --pty --optional --json --quiet --collect --output-dir --sanitize
+            --network --environment --mount --pty --optional --json --quiet --collect --collect-all --output-dir --sanitize
             --data-dir --help' \
             -- "$cur")
         return

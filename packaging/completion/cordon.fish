@@ -52,6 +52,7 @@ complete -c cordon -n $run -x -l optional -d 'Tolerate a missing control' \
 complete -c cordon -n $run -l json -d 'Print one result object'
 complete -c cordon -n $run -s q -l quiet -d 'Do not say why a program was stopped'
 complete -c cordon -n $run -x -l collect -d 'Return matching files'
+complete -c cordon -n $run -l collect-all -d 'Return unchanged files too'
 complete -c cordon -n $run -x -l output-dir -a '(__fish_complete_directories)' -d 'Write collected files beneath'
 complete -c cordon -n $run -x -l sanitize -a 'true false all' -d 'Redact output'
 complete -c cordon -n $run -x -l data-dir -a '(__fish_complete_directories)' -d 'Record the run there'

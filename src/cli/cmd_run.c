@@ -52,6 +52,8 @@ static void catch_signals(void)
 
 /* What became of the streams that the program's output is passed to. */
 #define WARM_PATIENCE_MS 60000
+/* Files that were not collected and are named on standard error; a result names more. */
+#define SKIPPED_TOLD 10
 
 struct relay {
     size_t passed[3]; /* by descriptor: bytes that came while the program ran */
@@ -131,11 +133,19 @@ static void tell_denials(const json_t *result)
 
 static void tell_skipped(const json_t *result)
 {
-    json_int_t skipped = json_integer_value(json_object_get(result, "files_skipped"));
-    if (skipped > 0)
-        terminal_say("%lld matching %s not collected: not regular, not readable, or over 8 MiB together (use --mount "
-                     "SRC:DST:rw for more)",
-                     (long long)skipped, skipped == 1 ? "file was" : "files were");
+    const json_t *skipped = json_object_get(result, "files_skipped");
+    json_int_t count = json_integer_value(json_object_get(skipped, "count"));
+    size_t index;
+    const json_t *item;
+    json_array_foreach(json_object_get(skipped, "items"), index, item)
+    {
+        if (index == SKIPPED_TOLD)
+            break;
+        const char *path = member_text(item, "path"), *why = member_text(item, "why");
+        terminal_say("not collected: %s: %s", path ? path : "", why ? why : "");
+    }
+    if (count > SKIPPED_TOLD)
+        terminal_say("not collected: %lld more; --json names up to 100", (long long)count - SKIPPED_TOLD);
 }
 
 static void tell_why(const struct relay *relay, cordon_result *result, const json_t *json)
@@ -197,6 +207,10 @@ static int check_flags(const struct run_flags *flags, const char *file, cordon_e
     }
     if (flags->output_dir && !flags->has_collect) {
         error_set(err, CORDON_EINVAL, "usage", "--output-dir has nothing to write");
+        return error_hint(err, "say which files with --collect GLOB");
+    }
+    if (flags->collect_all && !flags->has_collect) {
+        error_set(err, CORDON_EINVAL, "usage", "--collect-all has nothing to collect");
         return error_hint(err, "say which files with --collect GLOB");
     }
     if (flags->has_collect && !flags->output_dir && !flags->json) {

@@ -108,6 +108,7 @@ static int write_file(int root, char *path, const void *bytes, size_t length)
 static int write_item(int root, const json_t *item)
 {
     const char *path = member_text(item, "path");
+    const char *path_bytes = member_text(item, "path_base64");
     const char *encoded = member_text(item, "content_base64");
     const json_t *plain = json_object_get(item, "content");
     auto_free char *own_path = path ? strdup(path) : NULL;
@@ -115,6 +116,13 @@ static int write_item(int root, const json_t *item)
     if (!own_path || (encoded && !decoded) || (!encoded && !json_is_string(plain))) {
         errno = path ? ENODATA : EINVAL;
         return -1;
+    }
+    if (path_bytes) {
+        free(own_path);
+        own_path = strdup(path_bytes);
+        if (!own_path)
+            return -1;
+        own_path[base64_decode_in_place(own_path)] = '\0';
     }
     if (!decoded)
         return write_file(root, own_path, json_string_value(plain), json_string_length(plain));

@@ -121,6 +121,14 @@ static int on_collect(void *context, const struct option_row *row, const char *v
     return cordon_request_add_collect(flags->request, value, err);
 }
 
+static int on_collect_all(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    struct run_flags *flags = context;
+    (void)row, (void)value;
+    flags->collect_all = true;
+    return cordon_request_set_collect_all(flags->request, true, err);
+}
+
 static int on_output_dir(void *context, const struct option_row *row, const char *value, cordon_error *err)
 {
     (void)row, (void)err;
@@ -217,7 +225,9 @@ static const struct option_row rows[] = {
     HEADING("Results"),
     {"json", 0, NULL, "print one result object instead of the program's output", on_json, NULL},
     {"quiet", 'q', NULL, "do not say why a program was stopped", on_quiet, NULL},
-    {"collect", 0, "GLOB", "return matching files of the work directory", on_collect, NULL},
+    {"collect", 0, "GLOB", "return matching files of the work directory that the program\nmade or changed", on_collect,
+     NULL},
+    {"collect-all", 0, NULL, "the same of what it was given and did not change", on_collect_all, NULL},
     {"output-dir", 0, "DIR", "write collected files beneath DIR", on_output_dir, NULL},
     {"sanitize", 0, "WHAT", "redact output: true (secrets), all, a rule's name, or false", on_sanitize, NULL},
     {"data-dir", 0, "DIR", "record the run in the ledger there (CORDON_DATA_DIR)", on_data_dir, NULL},

@@ -14,7 +14,7 @@ struct run_flags {
     const char *code;
     const char *output_dir;
     bool has_stdin;
-    bool has_collect;
+    bool has_collect, collect_all;
     bool json;
     bool quiet;
     bool no_cache;

@@ -82,10 +82,6 @@ int prepare(struct cordon_engine *engine, const cordon_request *request, struct 
         code = catalog_find(engine->catalog, request->language, &prepared->manifest, err);
     if (code == 0)
         code = limits_complete(&prepared->limits, request->profile, err);
-    if (code == 0 && request->has_code)
-        for (size_t i = 0; i < request->file_count && code == 0; i++)
-            if (!strcmp(request->files[i].path, prepared->manifest->file))
-                code = error_field(err, "/files", "the file %s is the name that `code` gets", request->files[i].path);
     if (code < 0)
         return code;
     prepared->entry = choose_entry(request, prepared->manifest);
@@ -174,12 +170,16 @@ static int gather_files(const struct prepared *prepared, const struct collected 
                                                   .content = request->code.data ? request->code.data : "",
                                                   .length = request->code.length,
                                                   .mode = 0644};
-    for (size_t i = 0; i < request->file_count; i++)
+    for (size_t i = 0; i < request->file_count; i++) {
+        /* What one run returned is given to the next, with other code. */
+        if (request->has_code && !strcmp(request->files[i].path, prepared->manifest->file))
+            continue;
         step->files[count++] =
             (struct plan_file){.path = request->files[i].path,
                                .content = request->files[i].content.data ? request->files[i].content.data : "",
                                .length = request->files[i].content.length,
                                .mode = 0755};
+    }
     size_t given = count;
     for (size_t i = 0; made && i < made->count; i++) {
         bool replaces = false;

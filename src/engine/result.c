@@ -1,5 +1,6 @@
 /* Making, reading and freeing results. */
 #include "engine/result.h"
+#include "engine/result_files.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -173,11 +174,7 @@ void cordon_result_free(cordon_result *result)
     if (result->compile)
         outcome_free(result->compile);
     free(result->compile);
-    for (size_t i = 0; i < result->file_count; i++) {
-        free(result->files[i].path);
-        free(result->files[i].content);
-    }
-    free(result->files);
+    result_files_free(result);
     for (size_t i = 0; i < result->redaction_count; i++) {
         free(result->redactions[i].rule);
         free(result->redactions[i].where);

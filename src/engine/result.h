@@ -34,6 +34,7 @@ struct result_file {
     char *content;
     size_t size;
     char sha256[65];
+    char *shown; /* the path in JSON, where its bytes are no text; else NULL */
 };
 
 struct cordon_result {
@@ -58,9 +59,11 @@ struct cordon_result {
         uint64_t count;
     } * redactions;
     size_t redaction_count;
-    uint64_t files_skipped; /* matched, but not regular, not readable, or too large together */
-    json_t *tests;          /* what became of each case; NULL: no request for tests */
-    bool is_judged_good;    /* with tests: all that ran has passed */
+    uint64_t skipped; /* files that matched, but that are not regular, not readable, or too large together */
+    struct collect_skipped *skipped_items;
+    size_t skipped_count;
+    json_t *tests;       /* what became of each case; NULL: no request for tests */
+    bool is_judged_good; /* with tests: all that ran has passed */
     char *json;
 };
 

@@ -8,6 +8,7 @@
 #include "base/control.h"
 #include "base/sha256.h"
 #include "engine/result.h"
+#include "engine/result_files.h"
 #include "output/utf8.h"
 
 void sha256_hex(const void *bytes, size_t length, char hex[65])
@@ -116,31 +117,6 @@ static json_t *error_json(const cordon_result *result)
     return object;
 }
 
-/* Text that JSON carries at about its own size; a control character would take six. */
-static bool is_plain_text(const char *bytes, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)bytes[i] < 0x20 && (!bytes[i] || !strchr("\t\n\r", bytes[i])))
-            return false;
-    return utf8_valid(bytes, length);
-}
-
-static json_t *files_json(const cordon_result *result)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < result->file_count; i++) {
-        const struct result_file *file = &result->files[i];
-        json_t *object = json_pack("{s:o, s:I, s:s}", "path", text_json(file->path, strlen(file->path)), "size",
-                                   (json_int_t)file->size, "sha256", file->sha256);
-        if (is_plain_text(file->content, file->size))
-            json_object_set_new(object, "content", json_stringn(file->content, file->size));
-        else
-            json_object_set_new(object, "content_base64", base64_json(file->content, file->size));
-        json_array_append_new(list, object);
-    }
-    return list;
-}
-
 static void add_outcome(json_t *object, const struct outcome *outcome, bool base64)
 {
     json_object_set_new(object, "status", json_string(cordon_status_name(outcome->status)));
@@ -221,8 +197,8 @@ json_t *result_object(const cordon_result *result)
     if (result->manifest)
         add_measures(object, &result->program, result->queue_us);
     json_object_set_new(object, "redactions", redactions_json(result));
-    json_object_set_new(object, "files", files_json(result));
-    json_object_set_new(object, "files_skipped", json_integer((json_int_t)result->files_skipped));
+    json_object_set_new(object, "files", result_files_json(result));
+    json_object_set_new(object, "files_skipped", result_files_skipped_json(result));
     json_object_set_new(object, "success", json_boolean(cordon_result_success(result)));
     json_object_set(object, "tests", result->tests ? result->tests : json_null());
     return object;

@@ -20,6 +20,7 @@
 #include "engine/exchange.h"
 #include "engine/prebuild.h"
 #include "engine/result.h"
+#include "engine/result_files.h"
 #include "engine/run.h"
 #include "engine/warm.h"
 
@@ -213,42 +214,6 @@ static char *filter_text(const cordon_run *run, const char *what, char *text, si
     return clean.data;
 }
 
-static void collect(cordon_run *run)
-{
-    const struct strings *globs = &run->prepared.request->collect;
-    struct cordon_result *result = run->result;
-    struct collected found = {0};
-    if (!globs->count || run->exchange.work_fd < 0 ||
-        collect_files(run->exchange.work_fd, globs->items, globs->count, &found, NULL) < 0)
-        return;
-    result->files = calloc(found.count + 1, sizeof *result->files);
-    uint64_t room = COLLECT_RESULT_BYTES_MAX;
-    result->files_skipped = found.skipped;
-    for (size_t i = 0; result->files && i < found.count; i++) {
-        struct result_file *file = &result->files[result->file_count];
-        if (found.items[i].size > room) {
-            result->files_skipped++;
-            continue;
-        }
-        room -= found.items[i].size;
-        file->content = malloc(found.items[i].size + 1);
-        /* Everything in the cell was killed; a size that still differs is the end of a shorter file. */
-        ssize_t n = file->content ? fd_read_all(found.items[i].fd, file->content, found.items[i].size) : -1;
-        if (n < 0) {
-            free(file->content);
-            continue;
-        }
-        file->size = (size_t)n;
-        file->content = filter_text(run, "file", file->content, &file->size);
-        if (!file->content)
-            continue;
-        file->path = take_ptr(&found.items[i].path);
-        sha256_hex(file->content, file->size, file->sha256);
-        result->file_count++;
-    }
-    collected_free(&found);
-}
-
 static void analyse(cordon_run *run)
 {
     struct cordon_result *result = run->result;
@@ -355,7 +320,7 @@ static int finish_program(cordon_run *run, cordon_error *err)
     result->reason = reason_text(&result->program, "");
     if (run->exchange.value.length)
         result->value = filter_text(run, "value", take_ptr(&run->exchange.value.data), &run->exchange.value.length);
-    collect(run);
+    result_collect(result, run->exchange.work_fd, run->prepared.request, &run->step, run->options.filter);
     end_stage(run);
     analyse(run);
     return 0;

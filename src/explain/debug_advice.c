@@ -236,12 +236,12 @@ static void advise_near(struct advising *advising)
 
 static void advise_files(struct advising *advising)
 {
-    long long skipped = json_integer_value(json_object_get(advising->result, "files_skipped"));
+    long long skipped =
+        json_integer_value(json_object_get(json_object_get(advising->result, "files_skipped"), "count"));
     struct buf line = {0};
     if (skipped <= 0)
         return;
-    buf_printf(&line, "%lld files that `collect` asks for were left out; ask for fewer, or write less into them",
-               skipped);
+    buf_printf(&line, "%lld files that `collect` asks for were left out; `files_skipped` names them and says why", skipped);
     add(advising, &line);
 }
 

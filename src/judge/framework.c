@@ -107,6 +107,40 @@ static json_t *runner_args(const struct framework *framework, const json_t *file
     return args;
 }
 
+/* Files come as an object by path, or as an array of the form that results have. The number in the array; its size for
+ * none. */
+static size_t find_file(const json_t *files, const char *path)
+{
+    size_t i = 0;
+    while (i < json_array_size(files)) {
+        const json_t *item = json_array_get(files, i);
+        const char *name = json_string_value(json_object_get(item, "path"));
+        if (name && !strcmp(name, path) && !json_object_get(item, "path_base64"))
+            break;
+        i++;
+    }
+    return i;
+}
+
+static bool has_file(const json_t *files, const char *path)
+{
+    return json_is_array(files) ? find_file(files, path) < json_array_size(files)
+                                : json_object_get(files, path) != NULL;
+}
+
+/* `content` is a string or {"base64": …}. */
+static void set_file(json_t *files, const char *path, json_t *content)
+{
+    if (!json_is_array(files)) {
+        json_object_set(files, path, content);
+        return;
+    }
+    const json_t *encoded = json_object_get(content, "base64");
+    json_array_remove(files, find_file(files, path));
+    json_array_append_new(files, json_pack("{s:s, s:O}", "path", path, encoded ? "content_base64" : "content",
+                                           encoded ? encoded : content));
+}
+
 /* The program's own files and those of the tests; `code` gets the name that it would have in a plain run. */
 static json_t *all_files(const struct manifest *manifest, const json_t *request, const json_t *tests, cordon_error *err)
 {
@@ -114,11 +148,11 @@ static json_t *all_files(const struct manifest *manifest, const json_t *request,
     json_t *files = given ? json_copy((json_t *)given) : json_object(), *content;
     const char *path;
     if (files && code && manifest)
-        json_object_set(files, manifest->file, (json_t *)code);
+        set_file(files, manifest->file, (json_t *)code);
     json_object_foreach((json_t *)tests, path, content)
     {
-        if (!json_object_get(files, path)) {
-            json_object_set(files, path, content);
+        if (!has_file(files, path)) {
+            set_file(files, path, content);
             continue;
         }
         error_field(err, word_pointer("/tests/files", path).text, "the program has a file of this name too");
@@ -190,8 +224,9 @@ static json_t *make_request(const struct framework *framework, const struct mani
     auto_buf struct buf entry = {0};
     /* Not by its own name: a module called pytest would be found before pytest. */
     buf_printf(&entry, FOLDER "/runner%s", strrchr(framework->runner, '.'));
-    json_object_set_new(files, buf_text(&entry),
-                        runner ? json_stringn(buf_text(runner), runner->length) : json_string("runner"));
+    json_t *program = runner ? json_stringn(buf_text(runner), runner->length) : json_string("runner");
+    set_file(files, buf_text(&entry), program);
+    json_decref(program);
     json_t *whole = json_copy((json_t *)request);
     for (size_t i = 0; whole && i < ARRAY_LEN(replaced); i++)
         json_object_del(whole, replaced[i]);
@@ -261,6 +296,7 @@ static int take_report(cordon_result *result, enum report_format format, struct 
     int code = report_read(format, text, report);
     if (at < result->file_count) {
         free(result->files[at].path);
+        free(result->files[at].shown);
         free(result->files[at].content);
         memmove(&result->files[at], &result->files[at + 1], (--result->file_count - at) * sizeof *result->files);
     }

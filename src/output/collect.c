@@ -18,11 +18,15 @@
 #include "plan/path.h"
 
 #define STEP "collect"
+/* Read at a time to compare: on the stack, twice. */
+#define COMPARE_BYTES 16384
 
 struct walk {
     int work_fd;
     char *const *globs;
     size_t glob_count;
+    const struct collect_known *known;
+    size_t known_count;
     struct collected *found;
     uint64_t bytes;
     uint64_t entries;
@@ -37,6 +41,74 @@ static void walk_end(struct walk *walk)
 {
     while (walk->depth)
         closedir(walk->stack[--walk->depth]);
+}
+
+void collect_skip(struct collected *collected, const char *path, const struct stat *st, const char *why)
+{
+    collected->skipped++;
+    if (collected->skipped_count == COLLECT_SKIPPED_MAX)
+        return;
+    if (!collected->skipped_items)
+        collected->skipped_items = calloc(COLLECT_SKIPPED_MAX, sizeof *collected->skipped_items);
+    char *copy = collected->skipped_items ? strdup(path) : NULL;
+    if (!copy)
+        return;
+    bool has_size = st && S_ISREG(st->st_mode);
+    collected->skipped_items[collected->skipped_count++] = (struct collect_skipped){
+        .path = copy, .size = has_size ? (uint64_t)st->st_size : 0, .has_size = has_size, .why = why};
+}
+
+static const char *why_not_opened(int error)
+{
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return "Cordon may not read it";
+    case ELOOP:
+        return "it is a symbolic link";
+    case EXDEV:
+        return "it belongs to a mount";
+    case EMFILE:
+    case ENFILE:
+        return "Cordon has no descriptor left for it";
+    default:
+        return "it cannot be opened";
+    }
+}
+
+static const char *why_not_regular(mode_t mode)
+{
+    return S_ISLNK(mode)    ? "it is a symbolic link"
+           : S_ISFIFO(mode) ? "it is a named pipe"
+           : S_ISSOCK(mode) ? "it is a socket"
+                            : "it is no regular file";
+}
+
+static int compare_known(const void *a, const void *b)
+{
+    return strcmp(((const struct collect_known *)a)->path, ((const struct collect_known *)b)->path);
+}
+
+static const struct collect_known *find_known(const struct walk *walk, const char *path)
+{
+    struct collect_known key = {.path = path};
+    return walk->known_count ? bsearch(&key, walk->known, walk->known_count, sizeof key, compare_known) : NULL;
+}
+
+static bool is_unchanged(const struct collect_known *known, int fd, const struct stat *st)
+{
+    char now[COMPARE_BYTES], before[COMPARE_BYTES];
+    if ((uint64_t)st->st_size != known->size)
+        return false;
+    for (uint64_t at = 0; at < known->size;) {
+        size_t most = known->size - at < COMPARE_BYTES ? (size_t)(known->size - at) : COMPARE_BYTES;
+        ssize_t n = pread(fd, now, most, (off_t)at);
+        if (n <= 0 || (!known->content && pread(known->fd, before, (size_t)n, (off_t)at) != n) ||
+            memcmp(now, known->content ? known->content + at : before, (size_t)n) != 0)
+            return false;
+        at += (uint64_t)n;
+    }
+    return true;
 }
 
 static int add_file(struct walk *walk, const char *path, int fd, const struct stat *st)
@@ -59,27 +131,48 @@ static int add_file(struct walk *walk, const char *path, int fd, const struct st
     return 0;
 }
 
-/* Mounts that were put into the work directory are left alone, as links are: what they hold came from outside and is
- * not the program's to give back.
- *
- * Takes the file, or counts it as skipped when something is there that is no directory. The type is looked at through a
- * descriptor that opens nothing, so that a special file is never opened, and again on the opened file. Negative only
- * when memory is out. */
+/* Opens the file if it is a regular one; else -1, and *why says what is there, NULL for nothing that could be taken.
+ * The type is looked at through a descriptor that opens nothing, so that a special file is never opened, and again on
+ * the opened file. Mounts that were put into the work directory are left alone, as links are: what they hold came from
+ * outside and is not the program's to give back. */
+static int open_regular(int dir_fd, const char *name, struct stat *st, const char **why)
+{
+    auto_close int probe = fd_open_beneath(dir_fd, name, O_PATH);
+    *st = (struct stat){0};
+    *why = probe < 0 && (errno == ENOENT || errno == ENOTDIR) ? NULL : why_not_opened(errno);
+    if (probe < 0 || fstat(probe, st) != 0)
+        return -1;
+    *why = S_ISDIR(st->st_mode) ? NULL : why_not_regular(st->st_mode);
+    if (!S_ISREG(st->st_mode))
+        return -1;
+    auto_close int fd = fd_open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    *why = why_not_opened(errno);
+    if (fd < 0 || fstat(fd, st) != 0)
+        return -1;
+    *why = why_not_regular(st->st_mode);
+    return S_ISREG(st->st_mode) ? take_fd(&fd) : -1;
+}
+
+/* Takes the file, or counts it as skipped when something is there that is no directory. Negative only when memory is
+ * out. */
 static int take_file(struct walk *walk, int dir_fd, const char *name, const char *path)
 {
-    auto_close int fd = -1, probe = fd_open_beneath(dir_fd, name, O_PATH);
     struct stat st;
-    if (probe < 0 && (errno == ENOENT || errno == ENOTDIR))
+    const char *why;
+    auto_close int fd = open_regular(dir_fd, name, &st, &why);
+    if (fd < 0) {
+        if (why)
+            collect_skip(walk->found, path, &st, why);
         return 0;
-    if (probe >= 0 && fstat(probe, &st) == 0) {
-        if (S_ISDIR(st.st_mode))
-            return 0;
-        if (S_ISREG(st.st_mode) && walk->found->count < COLLECT_FILES_MAX)
-            fd = fd_open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     }
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-        (uint64_t)st.st_size > COLLECT_BYTES_MAX - walk->bytes) {
-        walk->found->skipped++;
+    const struct collect_known *known = find_known(walk, path);
+    if (known && is_unchanged(known, fd, &st))
+        return 0;
+    why = walk->found->count == COLLECT_FILES_MAX                  ? "more than 1024 files match"
+          : (uint64_t)st.st_size > COLLECT_BYTES_MAX - walk->bytes ? "the files that match have more than 256 MiB"
+                                                                   : NULL;
+    if (why) {
+        collect_skip(walk->found, path, &st, why);
         return 0;
     }
     int failed = add_file(walk, path, fd, &st);
@@ -123,11 +216,13 @@ static struct glob_match match_path(const struct walk *walk, const char *path)
 /* Goes one level down. What cannot be entered counts as skipped: it may have held matches. */
 static void enter(struct walk *walk, int fd, size_t path_length)
 {
-    DIR *dir = fd < 0 || walk->depth == COLLECT_DEPTH_MAX ? NULL : fdopendir(fd);
+    bool is_deep = walk->depth == COLLECT_DEPTH_MAX;
+    DIR *dir = fd < 0 || is_deep ? NULL : fdopendir(fd);
     if (!dir) {
+        const char *why = is_deep ? "it is more than 32 directories deep" : why_not_opened(errno);
         if (fd >= 0)
             close(fd);
-        walk->found->skipped++;
+        collect_skip(walk->found, path_length ? walk->path : ".", NULL, why);
         return;
     }
     walk->path_length[walk->depth] = path_length;
@@ -140,7 +235,7 @@ static int visit(struct walk *walk, const struct dirent *entry)
         return 0;
     size_t at = walk->path_length[walk->depth - 1], length = strlen(entry->d_name);
     if (at + 1 + length >= sizeof walk->path) {
-        walk->found->skipped++;
+        collect_skip(walk->found, entry->d_name, NULL, "its path is too long");
         return 0;
     }
     if (at)
@@ -162,18 +257,28 @@ static int visit(struct walk *walk, const struct dirent *entry)
     return 0;
 }
 
+/* The directory that is being read. */
+static const char *walk_place(struct walk *walk)
+{
+    size_t length = walk->path_length[walk->depth - 1];
+    walk->path[length] = '\0';
+    return length ? walk->path : ".";
+}
+
 static int walk_all(struct walk *walk)
 {
     while (walk->depth) {
         errno = 0;
         const struct dirent *entry = readdir(walk->stack[walk->depth - 1]);
         if (!entry) {
-            walk->found->skipped += errno != 0;
+            if (errno)
+                collect_skip(walk->found, walk_place(walk), NULL, "it cannot be read to its end");
             closedir(walk->stack[--walk->depth]);
             continue;
         }
         if (++walk->entries > COLLECT_ENTRIES_MAX) {
-            walk->found->skipped++;
+            collect_skip(walk->found, walk_place(walk), NULL,
+                         "there are more than 200,000 names: not all were looked at");
             return 0;
         }
         int failed = visit(walk, entry);
@@ -190,6 +295,12 @@ static int compare_files(const void *a, const void *b)
 
 int collect_files(int work_fd, char *const *globs, size_t glob_count, struct collected *collected, cordon_error *err)
 {
+    return collect_changed(work_fd, globs, glob_count, NULL, 0, collected, err);
+}
+
+int collect_changed(int work_fd, char *const *globs, size_t glob_count, struct collect_known *known, size_t known_count,
+                    struct collected *collected, cordon_error *err)
+{
     struct collected found = {0};
     auto_free struct walk *walk = calloc(1, sizeof *walk);
     if (!walk)
@@ -198,6 +309,10 @@ int collect_files(int work_fd, char *const *globs, size_t glob_count, struct col
     walk->globs = globs;
     walk->glob_count = glob_count;
     walk->found = &found;
+    walk->known = known;
+    walk->known_count = known_count;
+    if (known_count)
+        qsort(known, known_count, sizeof *known, compare_known);
     bool magic = false;
     for (size_t i = 0; i < glob_count; i++)
         magic = magic || glob_has_magic(globs[i]);
@@ -232,6 +347,9 @@ void collected_free(struct collected *collected)
         if (collected->items[i].fd >= 0)
             close(collected->items[i].fd);
     }
+    for (size_t i = 0; i < collected->skipped_count; i++)
+        free(collected->skipped_items[i].path);
+    free(collected->skipped_items);
     free(collected->items);
     free(collected->block);
     *collected = (struct collected){0};

@@ -98,3 +98,27 @@ char *utf8_repair(const char *bytes, size_t length, size_t *repaired_length)
         *repaired_length = total;
     return text;
 }
+
+char *utf8_escape(const char *bytes, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *text = malloc(4 * length + 1), *to = text;
+    if (!text)
+        return NULL;
+    for (size_t at = 0; at < length;) {
+        bool valid = true;
+        const unsigned char *from = (const unsigned char *)bytes + at;
+        size_t n = *from < 0x80 ? 1 : sequence(from, length - at, &valid);
+        for (size_t i = 0; i < n; i++) {
+            if (!valid)
+                *to++ = '\\', *to++ = 'x', *to++ = digits[from[i] >> 4], *to++ = digits[from[i] & 15];
+            else
+                *to++ = (char)from[i];
+            if (from[i] == '\\')
+                *to++ = '\\';
+        }
+        at += n;
+    }
+    *to = '\0';
+    return text;
+}

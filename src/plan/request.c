@@ -377,6 +377,13 @@ int cordon_request_set_pty(cordon_request *request, bool pty, cordon_error *err)
     return 0;
 }
 
+int cordon_request_set_collect_all(cordon_request *request, bool all, cordon_error *err)
+{
+    (void)err;
+    request->collect_all = all;
+    return 0;
+}
+
 int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_or_stop, cordon_error *err)
 {
     int failed = request_check_word("on_output_limit", cut_or_stop, err);

@@ -57,6 +57,7 @@ struct cordon_request {
     struct request_mount *mounts;
     size_t mount_count;
     struct strings collect;
+    bool collect_all; /* what the program was given, too */
     enum sanitize sanitize;
     struct strings rules;
     uint32_t optional; /* CONTROL_BIT of each tolerated control */

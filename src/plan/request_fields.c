@@ -63,6 +63,28 @@ int json_check_members(const json_t *object, const char *pointer, const char *co
     return 0;
 }
 
+/* The bytes of a base64 string, freed by the caller. */
+static int read_base64(const json_t *text, const char *pointer, void **bytes, size_t *length, cordon_error *err)
+{
+    bool bad = false;
+    if (!json_is_string(text))
+        return error_field(err, pointer, "base64 is %s; expected a string", text ? type_name(text) : "missing");
+    *bytes = base64_decode(json_string_value(text), json_string_length(text), length, &bad);
+    if (*bytes)
+        return 0;
+    return bad ? error_field(err, pointer, "the text is not base64 (RFC 4648, padded, no line breaks)")
+               : error_nomem(err);
+}
+
+static int add_base64_file(cordon_request *request, const char *path, const json_t *text, const char *pointer,
+                           cordon_error *err)
+{
+    auto_free void *bytes = NULL;
+    size_t length;
+    int failed = read_base64(text, pointer, &bytes, &length, err);
+    return failed ? failed : cordon_request_add_file(request, path, bytes, length, err);
+}
+
 static int read_base64_file(cordon_request *request, const char *path, const json_t *value, const char *pointer,
                             cordon_error *err)
 {
@@ -70,23 +92,84 @@ static int read_base64_file(cordon_request *request, const char *path, const jso
     int failed = json_check_members(value, pointer, members, ARRAY_LEN(members), err);
     if (failed)
         return failed;
-    struct word_pointer at = word_pointer(pointer, "base64");
-    const json_t *text = json_object_get(value, "base64");
-    if (!json_is_string(text))
-        return error_field(err, at.text, "base64 is %s; expected a string", text ? type_name(text) : "missing");
-    size_t length;
-    bool bad = false;
-    auto_free void *bytes = base64_decode(json_string_value(text), json_string_length(text), &length, &bad);
-    if (!bytes)
-        return bad ? error_field(err, at.text, "the text is not base64 (RFC 4648, padded, no line breaks)")
-                   : error_nomem(err);
-    return cordon_request_add_file(request, path, bytes, length, err);
+    return add_base64_file(request, path, json_object_get(value, "base64"), word_pointer(pointer, "base64").text, err);
+}
+
+/* A required string member. */
+static int read_member(const json_t *object, const char *pointer, const char *name, const char **text,
+                       cordon_error *err)
+{
+    const json_t *value = json_object_get(object, name);
+    struct word_pointer at = word_pointer(pointer, name);
+    if (!value)
+        return error_field(err, at.text, "%s is missing; expected a string", name);
+    return json_read_text(value, at.text, text, err);
+}
+
+/* A path that is no text comes as its bytes; `path` is then only what people are shown. */
+static int read_path(const json_t *item, const char *pointer, char **path, cordon_error *err)
+{
+    const json_t *encoded = json_object_get(item, "path_base64");
+    struct word_pointer at = word_pointer(pointer, encoded ? "path_base64" : "path");
+    const char *text = NULL;
+    size_t length = 0;
+    int failed = 0;
+    if (encoded)
+        failed = read_base64(encoded, at.text, (void **)path, &length, err);
+    else
+        failed = read_member(item, pointer, "path", &text, err);
+    if (!failed && !encoded)
+        *path = strdup(text);
+    if (!failed && !*path)
+        return error_nomem(err);
+    if (!failed && encoded && memchr(*path, '\0', length))
+        return error_field(err, at.text, "the path holds a NUL byte");
+    return failed;
+}
+
+/* A file as the result of another run has it. Its size and hash are the result's to tell: a caller may change the
+ * content. */
+static int read_result_file(cordon_request *request, const json_t *item, const char *pointer, cordon_error *err)
+{
+    static const char *const members[] = {"path", "content", "content_base64", "path_base64", "size", "sha256"};
+    if (!json_is_object(item))
+        return json_wrong_type(item, pointer, "an object of path and content", err);
+    int failed = json_check_members(item, pointer, members, ARRAY_LEN(members), err);
+    auto_free char *path = NULL;
+    if (!failed)
+        failed = read_path(item, pointer, &path, err);
+    if (failed)
+        return failed;
+    const json_t *content = json_object_get(item, "content"), *encoded = json_object_get(item, "content_base64");
+    if (!content == !encoded)
+        return error_field(err, pointer, "the file has %s; expected content or content_base64",
+                           content ? "both" : "no content");
+    if (encoded)
+        return add_base64_file(request, path, encoded, word_pointer(pointer, "content_base64").text, err);
+    if (!json_is_string(content))
+        return json_wrong_type(content, word_pointer(pointer, "content").text, "a string", err);
+    return cordon_request_add_file(request, path, json_string_value(content), json_string_length(content), err);
+}
+
+static int read_result_files(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
+{
+    size_t index;
+    json_t *item;
+    json_array_foreach(value, index, item)
+    {
+        int failed = read_result_file(request, item, word_pointer_index(pointer, index).text, err);
+        if (failed)
+            return failed;
+    }
+    return 0;
 }
 
 int json_read_files(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
 {
+    if (json_is_array(value))
+        return read_result_files(request, value, pointer, err);
     if (!json_is_object(value))
-        return json_wrong_type(value, pointer, "an object of path and content", err);
+        return json_wrong_type(value, pointer, "an object of path and content, or a result's files", err);
     const char *path;
     json_t *content;
     json_object_foreach((json_t *)value, path, content)
@@ -113,17 +196,6 @@ static int read_flag(const json_t *object, const char *pointer, const char *name
         return json_wrong_type(value, word_pointer(pointer, name).text, "true or false", err);
     *flag = json_is_true(value);
     return 0;
-}
-
-/* A required string member. */
-static int read_member(const json_t *object, const char *pointer, const char *name, const char **text,
-                       cordon_error *err)
-{
-    const json_t *value = json_object_get(object, name);
-    struct word_pointer at = word_pointer(pointer, name);
-    if (!value)
-        return error_field(err, at.text, "%s is missing; expected a string", name);
-    return json_read_text(value, at.text, text, err);
 }
 
 int json_read_env(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
@@ -257,20 +329,6 @@ int json_read_sanitize(cordon_request *request, const json_t *value, const char 
             return failed;
     }
     return 0;
-}
-
-int json_read_warm(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
-{
-    if (!json_is_boolean(value))
-        return json_wrong_type(value, pointer, "true or false", err);
-    return cordon_request_set_warm(request, json_is_true(value), err);
-}
-
-int json_read_pty(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err)
-{
-    if (!json_is_boolean(value))
-        return json_wrong_type(value, pointer, "true or false", err);
-    return cordon_request_set_pty(request, json_is_true(value), err);
 }
 
 /* What is in it is the judge's to read. */

@@ -15,6 +15,7 @@
 #define JSON_VALUES_MAX 100000
 
 typedef int text_setter(cordon_request *request, const char *text, cordon_error *err);
+typedef int flag_setter(cordon_request *request, bool flag, cordon_error *err);
 
 static void cleanup_json(json_t **json)
 {
@@ -32,6 +33,14 @@ static int set_text(cordon_request *request, const json_t *value, const char *po
     const char *text;
     int failed = json_read_text(value, pointer, &text, err);
     return failed ? failed : set(request, text, err);
+}
+
+static int set_flag(cordon_request *request, const json_t *value, const char *pointer, flag_setter *set,
+                    cordon_error *err)
+{
+    if (!json_is_boolean(value))
+        return json_wrong_type(value, pointer, "true or false", err);
+    return set(request, json_is_true(value), err);
 }
 
 static int add_texts(cordon_request *request, const json_t *value, const char *pointer, text_setter *add,
@@ -55,10 +64,12 @@ static int add_texts(cordon_request *request, const json_t *value, const char *p
     return 0;
 }
 
-/* Each field has one of: a setter for its string, one for each string of its array, or a reader of its own. */
+/* Each field has one of: a setter for its string, one for each string of its array, one for true or false, or a reader
+ * of its own. */
 static const struct {
     const char *name;
     text_setter *set, *add;
+    flag_setter *flag;
     json_field_reader *read;
 } fields[] = {
     {"language", .set = cordon_request_set_language},
@@ -76,11 +87,12 @@ static const struct {
     {"mounts", .read = json_read_mounts},
     {"sanitize", .read = json_read_sanitize},
     {"collect", .add = cordon_request_add_collect},
+    {"collect_all", .flag = cordon_request_set_collect_all},
     {"optional", .add = cordon_request_add_optional},
     {"on_output_limit", .set = cordon_request_set_on_output_limit},
     {"output_encoding", .set = cordon_request_set_output_encoding},
-    {"warm", .read = json_read_warm},
-    {"pty", .read = json_read_pty},
+    {"warm", .flag = cordon_request_set_warm},
+    {"pty", .flag = cordon_request_set_pty},
     {"tests", .read = json_read_tests},
 };
 
@@ -91,6 +103,8 @@ static int read_field(cordon_request *request, size_t field, const json_t *value
         return set_text(request, value, pointer.text, fields[field].set, err);
     if (fields[field].add)
         return add_texts(request, value, pointer.text, fields[field].add, err);
+    if (fields[field].flag)
+        return set_flag(request, value, pointer.text, fields[field].flag, err);
     return fields[field].read(request, value, pointer.text, err);
 }
 

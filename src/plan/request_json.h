@@ -10,7 +10,7 @@
 typedef int json_field_reader(cordon_request *request, const json_t *value, const char *pointer, cordon_error *err);
 
 json_field_reader json_read_code, json_read_stdin, json_read_files, json_read_env, json_read_limits, json_read_mounts,
-    json_read_pty, json_read_sanitize, json_read_tests, json_read_warm;
+    json_read_sanitize, json_read_tests;
 
 /* A document that somebody else wrote: bounded in size, depth and number of values, without members given twice. */
 int json_parse(const char *json, size_t length, json_t **root, cordon_error *err);

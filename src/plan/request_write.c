@@ -2,6 +2,7 @@
 #include "plan/request_write.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/control.h"
@@ -47,8 +48,40 @@ static void add_list(json_t *object, const char *name, const struct strings *str
         json_object_set_new(object, name, list(strings));
 }
 
+/* A name that is no text cannot be a member's. */
+static bool has_text_paths(const cordon_request *request)
+{
+    for (size_t i = 0; i < request->file_count; i++)
+        if (!utf8_valid(request->files[i].path, strlen(request->files[i].path)))
+            return false;
+    return true;
+}
+
+static json_t *base64_string(const void *bytes, size_t length)
+{
+    size_t encoded_length;
+    auto_free char *text = base64_encode(bytes ? bytes : "", length, &encoded_length);
+    return text ? json_stringn(text, encoded_length) : NULL;
+}
+
+static json_t *file_list(const cordon_request *request)
+{
+    json_t *files = json_array();
+    for (size_t i = 0; i < request->file_count; i++) {
+        const struct request_file *file = &request->files[i];
+        json_array_append_new(files,
+                              json_pack("{s:o, s:o}", "path_base64", base64_string(file->path, strlen(file->path)),
+                                        "content_base64", base64_string(file->content.data, file->content.length)));
+    }
+    return files;
+}
+
 static void add_files(json_t *object, const cordon_request *request)
 {
+    if (!has_text_paths(request)) {
+        json_object_set_new(object, "files", file_list(request));
+        return;
+    }
     json_t *files = json_object();
     for (size_t i = 0; i < request->file_count; i++)
         json_object_set_new(files, request->files[i].path, content(&request->files[i].content));
@@ -141,6 +174,8 @@ json_t *request_to_object(const cordon_request *request)
         add_mounts(object, request);
     add_sanitize(object, request);
     add_list(object, "collect", &request->collect);
+    if (request->collect_all)
+        json_object_set_new(object, "collect_all", json_true());
     add_optional(object, request->optional);
     if (request->stop_on_output_limit)
         add_text(object, "on_output_limit", "stop");

@@ -1,4 +1,6 @@
 """Host directories in a cell, and files out of it."""
+import base64
+import json
 import os
 import re
 import textwrap
@@ -212,6 +214,88 @@ def test_sparse_and_large_files_are_bounded():
     assert found["status"] in ("ok", "nonzero_exit", "disk_limit"), found
     assert "huge" not in [file["path"] for file in found["files"]]
     assert "small" in [file["path"] for file in found["files"]]
+
+
+def collected(language, code, *flags, collect="**", **request):
+    """The result of a request given as JSON, run from the command line's batch: what the library reads and writes."""
+    optional = [FLAGS[i + 1] for i, flag in enumerate(FLAGS) if flag == "--optional"]
+    whole = {"language": language, "code": code, "collect": [collect], "optional": optional, **request}
+    done = cordon("batch", "-", "-o", "-", "-q", stdin=json.dumps({key: value for key, value in whole.items() if value is not None}))
+    return json.loads(done.out)
+
+
+def test_what_was_given_is_not_collected():
+    """Only what the program made or changed; whatever it does to times, names and inodes of the rest."""
+    files = {"in.txt": "in", "kept.txt": "kept", "changed.txt": "one", "sub/deep.txt": "deep", "grown.txt": "x", "moved.txt": "moved"}
+    code = """
+        touch -d 2001-01-01 in.txt; cp kept.txt copy && mv copy kept.txt; printf two > changed.txt; printf y >> grown.txt
+        touch -r in.txt changed.txt; mv moved.txt elsewhere.txt; echo new > new.txt; chmod +x in.txt
+    """
+    found = collected("bash", code, files=files)
+    assert {file["path"]: file["content"] for file in found["files"]} == {
+        "changed.txt": "two", "grown.txt": "xy", "elsewhere.txt": "moved", "new.txt": "new\n"}
+    found = collected("bash", ":", files=files)
+    assert found["files"] == [] and found["files_skipped"] == {"count": 0, "items": []}
+    found = collected("bash", ":", files=files, collect_all=True)
+    assert {file["path"] for file in found["files"]} == {*files, "main.sh"}
+
+
+def test_what_was_compiled_is_not_collected():
+    need("c")
+    found = collected("c", "#include <stdio.h>\nint main(void) { fputs(\"x\", fopen(\"new\", \"w\")); return 0; }")
+    assert [file["path"] for file in found["files"]] == ["new"]
+    found = collected("c", "int main(void) { return 0; }", collect_all=True)
+    assert len(found["files"]) > 1
+
+
+def test_names_that_are_no_text():
+    code = r"echo 1 > $'a\xff'; echo 2 > $'a\xfe'; echo 3 > 'a\xff'; echo 4 > é; echo 5 > $'b\xfe'"
+    found = result("bash", code, "--collect", "*")
+    files = {file["path"]: file for file in found["files"]}
+    assert sorted(files) == ["a\\xfe", "a\\xff", "b\\xfe", "é"] and len(files) == len(found["files"])
+    assert base64.b64decode(files["a\\xfe"]["path_base64"]) == b"a\xfe" and files["a\\xff"]["content"] == "3\n"
+    assert found["files_skipped"]["count"] == 1 and "is shown like" in found["files_skipped"]["items"][0]["why"], found
+
+
+def test_names_that_are_no_text_on_the_host(tmp_path):
+    done = cordon("run", *FLAGS, "--collect", "*", "--output-dir", tmp_path, "-l", "bash", "-c", r"echo 1 > $'a\xff'; echo 2 > $'a\xfe'")
+    assert done.code == 0 and sorted(os.listdir(os.fsencode(tmp_path))) == [b"a\xfe", b"a\xff"], done
+    with open(os.fsencode(tmp_path) + b"/a\xfe", "rb") as file:
+        assert file.read() == b"2\n"
+
+
+def test_what_comes_back_can_be_sent():
+    """`files` of one result are `files` of the next request: of any name and content, the program's own file with them."""
+    code = r"mkdir -p d/e; printf '\x00\xff' > d/e/bytes; echo text > $'new\nline'; printf '' > empty; echo 1 > $'a\xff'; echo 2 > $'a\xfe'"
+    first = collected("bash", code, collect_all=True)
+    assert first["status"] == "ok" and len(first["files"]) == 6, first
+    second = collected("bash", "for f in * d/e/*; do test -f \"$f\" && sha256sum < \"$f\"; done; :", files=first["files"], collect_all=True)
+    assert second["status"] == "ok", second
+    strip = [file for file in second["files"] if file["path"] != "main.sh"]
+    assert strip == [file for file in first["files"] if file["path"] != "main.sh"]
+    third = collected("bash", None, files=second["files"], entry="main.sh")
+    assert third["status"] == "ok" and third["files"] == [] and third["stdout"] == second["stdout"], third
+
+
+def test_what_is_left_out_is_named():
+    code = "ln -s /etc/passwd link; mkfifo pipe; head -c 9000000 /dev/zero > big; echo small > small; for i in $(seq 200); do ln -s x l$i; done"
+    found = result("bash", code, "--collect", "*")
+    skipped = found["files_skipped"]
+    whys = {item["path"]: (item["size"], item["why"]) for item in skipped["items"]}
+    assert skipped["count"] == 203 and len(skipped["items"]) == 100 and [file["path"] for file in found["files"]] == ["small"]
+    found = result("bash", code.split("; for")[0], "--collect", "*")
+    whys = {item["path"]: (item["size"], item["why"]) for item in found["files_skipped"]["items"]}
+    assert whys["link"] == (None, "it is a symbolic link") and whys["pipe"] == (None, "it is a named pipe")
+    assert whys["big"][0] == 9000000 and "8 MiB" in whys["big"][1], whys
+
+
+def test_what_is_left_out_is_told(tmp_path):
+    code = "ln -s x link; for i in $(seq 30); do mkfifo p$i; done"
+    done = cordon("run", *FLAGS, "--collect", "*", "--output-dir", tmp_path, "-l", "bash", "-c", code)
+    lines = done.errors.splitlines()
+    assert sum(line.startswith("cordon: not collected: ") for line in lines) == 11 and "not collected: 21 more" in done.errors, done
+    done = cordon("run", *FLAGS, "--collect-all", "-l", "bash", "-c", ":")
+    assert done.code == 2 and "--collect-all has nothing to collect" in done.errors
 
 
 def test_many_files_are_bounded():

@@ -32,6 +32,18 @@ def test_execute_what_a_program_may_do(daemon):
     assert result["files"][0]["path"] == "out.txt" and result["limits"]["wall_ms"] == 5000
 
 
+def test_what_comes_back_can_be_sent(daemon):
+    code = "printf '\\x00\\xff' > bytes; mkdir d; echo text > d/text; echo new >> given; echo 1 > $'a\\xff'; ln -s x link"
+    first = daemon.execute("bash", code, files={"given": "old\n", "kept": "kept"}, collect=["**"])
+    assert [file["path"] for file in first["files"]] == ["a\\xff", "bytes", "d/text", "given"], first
+    assert first["files_skipped"] == {"count": 1, "items": [{"path": "link", "size": None, "why": "it is a symbolic link"}]}
+    again = daemon.execute("bash", "cat given d/text; rm -f kept", files=first["files"], collect=["**"], collect_all=True)
+    assert again["stdout"] == "old\nnew\ntext\n", again
+    assert [file for file in again["files"] if file["path"] != "main.sh"] == first["files"]
+    kept = daemon.execute("bash", "cat given", files=again["files"])
+    assert kept["status"] == "ok" and get_json(daemon, f"/v1/executions/{kept['id']}")["stdout"] == "old\nnew\n"
+
+
 def test_execute_limit(daemon):
     result = daemon.execute("python", "while True: pass", limits={"wall_ms": 300})
     assert result["status"] == "wall_limit" and "raise" in result["reason"]

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -342,6 +343,65 @@ static void test_collect__bounds_bytes(void **state)
     EXPECT(place, "empty whole", 3, "whole", "huge", "over", "one", "empty");
 }
 
+static void test_collect__leaves_out_what_is_unchanged(void **state)
+{
+    struct place *place = *state;
+    put(place, "same", "same");
+    put(place, "kept", "kept");
+    put(place, "longer", "12345");
+    put(place, "other", "abcd");
+    put(place, "new", "same");
+    put(place, "d/same", "d");
+    auto_close int fd = memfd_create("kept", MFD_CLOEXEC);
+    assert_int_equal(write(fd, "kept", 4), 4);
+    struct collect_known known[] = {{"same", "same", 4, -1},  {"kept", NULL, 4, fd},  {"longer", "1234", 4, -1},
+                                    {"other", "abce", 4, -1}, {"d/same", "d", 1, -1}, {"gone", "x", 1, -1}};
+    struct collected collected;
+    cordon_error err;
+    char *globs[] = {(char *)"**", (char *)"kept"};
+    assert_ok(collect_changed(place->fd, globs, 2, known, ARRAY_LEN(known), &collected, &err), &err);
+    assert_int_equal(collected.count, 3);
+    assert_string_equal(collected.items[0].path, "longer");
+    assert_string_equal(collected.items[1].path, "new");
+    assert_string_equal(collected.items[2].path, "other");
+    assert_int_equal(lseek(collected.items[2].fd, 0, SEEK_CUR), 0);
+    assert_int_equal(collected.skipped, 0);
+    collected_free(&collected);
+}
+
+static void test_collect__says_what_it_left_out(void **state)
+{
+    struct place *place = *state;
+    put(place, "d/huge", "");
+    auto_close int fd = openat(place->fd, "d/huge", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(ftruncate(fd, COLLECT_BYTES_MAX + 1), 0);
+    assert_int_equal(symlinkat("d", place->fd, "link"), 0);
+    assert_int_equal(mkfifoat(place->fd, "pipe", 0600), 0);
+    struct collected collected;
+    cordon_error err;
+    char *globs[] = {(char *)"link", (char *)"pipe", (char *)"d/*"};
+    assert_ok(collect_files(place->fd, globs, 3, &collected, &err), &err);
+    assert_int_equal(collected.skipped, 3);
+    assert_int_equal(collected.skipped_count, 3);
+    const struct collect_skipped *items = collected.skipped_items;
+    assert_string_equal(items[0].path, "link");
+    assert_string_equal(items[0].why, "it is a symbolic link");
+    assert_false(items[0].has_size);
+    assert_string_equal(items[1].why, "it is a named pipe");
+    assert_string_equal(items[2].path, "d/huge");
+    assert_true(items[2].has_size && items[2].size == COLLECT_BYTES_MAX + 1);
+    collected_free(&collected);
+    char name[32];
+    for (int i = 0; i < COLLECT_SKIPPED_MAX + 50; i++) {
+        snprintf(name, sizeof name, "l%d", i);
+        assert_int_equal(symlinkat("d", place->fd, name), 0);
+    }
+    assert_ok(collect_files(place->fd, (char *[]){(char *)"l*"}, 1, &collected, &err), &err);
+    assert_int_equal(collected.skipped, COLLECT_SKIPPED_MAX + 51);
+    assert_int_equal(collected.skipped_count, COLLECT_SKIPPED_MAX);
+    collected_free(&collected);
+}
+
 static void test_collect__bad_descriptor_is_an_error(void **state)
 {
     (void)state;
@@ -358,6 +418,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_PLACE(test_collect__matches_and_sorts),
+        IN_PLACE(test_collect__leaves_out_what_is_unchanged),
+        IN_PLACE(test_collect__says_what_it_left_out),
         IN_PLACE(test_collect__content_and_mode),
         IN_PLACE(test_collect__never_follows_links),
         IN_PLACE(test_collect__never_opens_special_files),

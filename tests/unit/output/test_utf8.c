@@ -170,14 +170,26 @@ static void test_base64__refuses(void **state)
     }
 }
 
+static void test_utf8__escapes(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"a\xff", "a\\xff"},
+                                           {"\xc3\xa9\xc3", "\xc3\xa9\\xc3"},
+                                           {"\\xff", "\\\\xff"},
+                                           {"\xf0\x9f\x98", "\\xf0\\x9f\\x98"},
+                                           {"", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        auto_free char *text = utf8_escape(pairs[i][0], strlen(pairs[i][0]));
+        assert_string_equal(text, pairs[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8__every_code_point),
-        cmocka_unit_test(test_utf8__repairs),
-        cmocka_unit_test(test_utf8__every_three_bytes_become_valid),
-        cmocka_unit_test(test_base64__vectors),
-        cmocka_unit_test(test_base64__round_trips_all_lengths),
+        cmocka_unit_test(test_utf8__every_code_point), cmocka_unit_test(test_utf8__repairs),
+        cmocka_unit_test(test_utf8__escapes),          cmocka_unit_test(test_utf8__every_three_bytes_become_valid),
+        cmocka_unit_test(test_base64__vectors),        cmocka_unit_test(test_base64__round_trips_all_lengths),
         cmocka_unit_test(test_base64__refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

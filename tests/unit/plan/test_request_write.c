@@ -29,7 +29,7 @@ static void test_request_write__keeps_every_field(void **state)
         "{\"cpus\": 0.5,"
         " \"wall_ms\": 1500, \"file_bytes\": \"unlimited\"}, \"isolation\": \"container\", \"network\": \"none\","
         " \"environment\": \"host\", \"sanitize\": [\"email\"], \"collect\": [\"*.txt\"], \"optional\": [\"cgroup\"],"
-        " \"on_output_limit\": \"stop\", \"output_encoding\": \"base64\", \"warm\": false, \"pty\": true}",
+        " \"on_output_limit\": \"stop\", \"output_encoding\": \"base64\", \"collect_all\": true, \"warm\": false, \"pty\": true}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": \"all\"}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": true}",
         "{\"language\": \"c\", \"code\": \"\", \"sanitize\": false}",
@@ -55,9 +55,30 @@ static void test_request_write__forgets_secrets(void **state)
     json_decref(found);
 }
 
+/* A member's name in JSON is text, and a path is bytes. */
+static void test_request_write__paths_that_are_no_text(void **state)
+{
+    (void)state;
+    cordon_request *request = cordon_request_new(), *again = NULL;
+    cordon_error err = {0};
+    assert_ok(cordon_request_add_file(request, "a\xff", "one", 3, &err), &err);
+    assert_ok(cordon_request_add_file(request, "a\xfe", "\xff", 1, &err), &err);
+    json_t *written = request_to_object(request);
+    assert_ok(request_from_object(written, &again, &err), &err);
+    assert_int_equal(again->file_count, 2);
+    assert_string_equal(again->files[0].path, "a\xff");
+    assert_string_equal(again->files[0].content.data, "one");
+    assert_string_equal(again->files[1].path, "a\xfe");
+    assert_memory_equal(again->files[1].content.data, "\xff", 1);
+    json_decref(written);
+    cordon_request_free(again);
+    cordon_request_free(request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request_write__paths_that_are_no_text),
         cmocka_unit_test(test_request_write__keeps_every_field),
         cmocka_unit_test(test_request_write__forgets_secrets),
     };
