@@ -7,7 +7,7 @@ override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 # Shows what a command printed only when it failed.
 quietly = { said=$$($(1) 2>&1) || { echo "$$said"; exit 1; }; }
 
-.PHONY: all setup run tour test bench bench-http lint format install clean languages contain-list contain-mutants test-v2 test-bare soak
+.PHONY: all setup run tour test bench bench-http lint format hints install clean languages contain-list contain-mutants test-v2 test-bare soak
 
 all: setup
 	@test -f $(BUILD)/build.ninja || $(call quietly,meson setup $(BUILD) --prefix=$(PREFIX))
@@ -43,6 +43,11 @@ bench: all
 # 16 clients; SECONDS of them.
 bench-http: all
 	@bench/http --build $(BUILD) $(if $(SECONDS),--seconds $(SECONDS))
+
+# Common failures and the hint for each.
+hints: all
+	@tools/setup test
+	@tests/hints
 
 lint: all
 	@tools/setup lint

@@ -39,6 +39,8 @@ int mounts_attach(int mount_fd, int dir_fd, const char *path);
  * they could be made is in `*own_nodes`. */
 int system_show(int root_fd, bool copies, bool *own_nodes, enum cell_step *step);
 int system_show_etc(int root_fd, char *const *names, bool copies);
+/* Makes /etc/cordon/bin, the first directory of a cell's PATH, in a root whose /etc is there. */
+int tools_show(int root_fd);
 
 /* root.c: what the program sees. What needs neither the request nor its group first; then the rest, up to the entry
  * into the new root, which returns the work directory's descriptor. On failure `*step` and `*detail` tell where. */

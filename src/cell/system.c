@@ -212,7 +212,7 @@ int system_show(int root_fd, bool copies, bool *own_nodes, enum cell_step *step)
 {
     *own_nodes = copies;
     *step = STEP_ETC;
-    if (make_etc(root_fd, copies) < 0)
+    if (make_etc(root_fd, copies) < 0 || tools_show(root_fd) < 0)
         return -1;
     *step = STEP_DEVICES;
     if (make_devices(root_fd, own_nodes) < 0)

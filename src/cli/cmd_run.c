@@ -148,21 +148,40 @@ static void tell_skipped(const json_t *result)
         terminal_say("not collected: %lld more; --json names up to 100", (long long)count - SKIPPED_TOLD);
 }
 
+/* What to do about a failure, by the analysis of the program's messages; NULL when there is nothing to say, or when the
+ * failure comes of refused calls, whose lines say it. */
+static const char *find_hint(const json_t *result)
+{
+    const json_t *error = json_object_get(result, "error");
+    const char *hint = member_text(error, "hint"), *category = member_text(error, "category");
+    bool refused = category && (!strcmp(category, "permission") || !strcmp(category, "network"));
+    if (!hint || (refused && json_array_size(json_object_get(result, "denials"))))
+        return NULL;
+    return hint;
+}
+
+static void tell_line(const char *what, const char *text)
+{
+    auto_buf struct buf line = {0};
+    run_flags_put_reason(&line, text);
+    terminal_say("%s: %s", what, buf_text(&line));
+}
+
 static void tell_why(const struct relay *relay, cordon_result *result, const json_t *json)
 {
     cordon_status status = cordon_result_status(result);
-    /* A program that exits with a code of its own has said itself what it had to say. */
+    const char *hint = find_hint(json), *reason = cordon_result_reason(result);
+    /* A program that exits with a code of its own has said itself why. */
     bool own_end = status == CORDON_STATUS_NONZERO_EXIT;
-    if (status == CORDON_STATUS_OK || (own_end && !json_array_size(json_object_get(json, "denials"))))
+    if (status == CORDON_STATUS_OK || (own_end && !hint && !json_array_size(json_object_get(json, "denials"))))
         return;
     end_line(relay);
     tell_denials(json);
-    if (own_end)
-        return;
-    const char *reason = cordon_result_reason(result);
-    auto_buf struct buf line = {0};
-    run_flags_put_reason(&line, reason ? reason : "no reason was given");
-    terminal_say("%s: %s", cordon_status_name(status), buf_text(&line));
+    if (!own_end)
+        tell_line(cordon_status_name(status), reason ? reason : "no reason was given");
+    /* The reason of a limit has said what to change. */
+    if (hint && (own_end || !reason || !strstr(reason, "limits.")))
+        tell_line("hint", hint);
 }
 
 /* Where the program comes from: -c, FILE or '-'. Leaves the arguments that are its own at argv[*next]. */

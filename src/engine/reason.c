@@ -133,3 +133,19 @@ char *reason_text(const struct outcome *outcome, const char *step)
         buf_free(&text);
     return text.data;
 }
+
+void reason_add_memory(char **reason, const struct outcome *outcome)
+{
+    struct buf text = {0};
+    if (!*reason || outcome->limits.value[LIMIT_MEMORY_BYTES] == LIMIT_UNLIMITED)
+        return;
+    buf_printf(&text, "%s; by its messages it ran out of memory, within the ", *reason);
+    put_limit(&text, outcome, LIMIT_MEMORY_BYTES);
+    buf_puts(&text, " memory limit; raise limits.memory_bytes");
+    if (text.failed) {
+        buf_free(&text);
+        return;
+    }
+    free(*reason);
+    *reason = text.data;
+}

@@ -82,6 +82,9 @@ struct cordon_result *result_of_nothing(struct cordon_engine *engine, const char
 json_t *result_object(const cordon_result *result);
 /* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
 char *reason_text(const struct outcome *outcome, const char *step);
+/* Names the memory limit in the reason of a program that ended by itself and whose messages tell of memory running out:
+ * its runtime was told the limit and kept it. */
+void reason_add_memory(char **reason, const struct outcome *outcome);
 /* A result's `usage`. */
 json_t *outcome_usage_json(const struct outcome *outcome);
 /* Lower-case hex of the SHA-256 of the bytes. */

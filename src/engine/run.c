@@ -158,8 +158,7 @@ static int take_denials(const struct exchange *exchange, struct outcome *outcome
         struct denial *denial = &outcome->denials[i];
         snprintf(denial->kind, sizeof denial->kind, "%s", exchange->denials[i].kind);
         snprintf(denial->what, sizeof denial->what, "%s", exchange->denials[i].what);
-        snprintf(denial->hint, sizeof denial->hint, "%s",
-                 *exchange->denials[i].hint ? exchange->denials[i].hint : explain_denied_call(denial->what));
+        snprintf(denial->hint, sizeof denial->hint, "%s", exchange->denials[i].hint);
         denial->count = exchange->denials[i].count;
     }
     return 0;
@@ -230,6 +229,9 @@ static void analyse(cordon_run *run)
                                   .reason = result->reason};
     if (outcome->status != CORDON_STATUS_OK)
         result->has_error = explain(&input, &result->error) > 0;
+    bool own_end = outcome->status == CORDON_STATUS_NONZERO_EXIT || outcome->status == CORDON_STATUS_SIGNALED;
+    if (own_end && result->has_error && result->error.category && !strcmp(result->error.category, "memory"))
+        reason_add_memory(&result->reason, outcome);
 }
 
 /* The compile step failed: its output is what the caller has to see. */

@@ -83,8 +83,7 @@ static json_t *denied_part(const json_t *result)
             if (!what || json_array_size(list) == DENIED_MAX)
                 continue;
             json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:s}", "kind", copy_or_null(row, "kind"), "what",
-                                                  what, "count", copy_or_null(row, "count"), "hint",
-                                                  hint ? hint : explain_denied_call(what)));
+                                                  what, "count", copy_or_null(row, "count"), "hint", hint ? hint : ""));
         }
     }
     return list;

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/nearest.h"
 #include "explain/hints.h"
+#include "explain/missing.h"
 #include "explain/scan.h"
 
 #define SNIPPET_AROUND      2
@@ -16,6 +16,7 @@
 #define TRACEBACK_LINES_MAX 40
 #define TRACEBACK_BYTES_MAX 4096
 #define CAUSE_LINES_MAX     20
+#define COMPILE_HINT        "fix the first error; later ones often follow from it"
 
 #define auto_scan_text __attribute__((cleanup(scan_text_free)))
 #define auto_finding   __attribute__((cleanup(finding_free)))
@@ -94,35 +95,6 @@ static const struct manifest_category *find_category(const struct manifest_notes
     return NULL;
 }
 
-static char *package_of(const struct manifest_notes *notes, const char *module)
-{
-    char *text = NULL;
-    const char *pattern = notes->module_package;
-    const char *place = pattern ? strstr(pattern, "{module}") : NULL;
-    if (!place || strpbrk(module, "/. "))
-        return NULL;
-    if (asprintf(&text, " (Debian: %.*s%s%s)", (int)(place - pattern), pattern, module, place + 8) < 0)
-        return NULL;
-    return text;
-}
-
-static char *module_hint(const struct manifest_notes *notes, const char *module)
-{
-    char *text = NULL;
-    for (unsigned i = 0; i < notes->modules_count; i++)
-        if (nearest_distance(module, notes->modules[i]) <= (strlen(module) > 4 ? NEAREST_MAX : 1))
-            return asprintf(&text, "'%.80s' looks like a slip: did you mean '%s'?", module, notes->modules[i]) < 0
-                       ? NULL
-                       : text;
-    auto_free char *package = package_of(notes, module);
-    return asprintf(&text,
-                    "'%.80s' is not in this environment, and a run has no network to install it; use an environment "
-                    "with it%s, or do without",
-                    module, package ? package : "") < 0
-               ? NULL
-               : text;
-}
-
 /* Some runtimes put the cause below the error: "TypeError: fetch failed", then "[cause]: getaddrinfo EAI_AGAIN". */
 static const struct advice *advice_on(const char *message, const struct scan_text *lines, size_t anchor)
 {
@@ -130,6 +102,55 @@ static const struct advice *advice_on(const char *message, const struct scan_tex
     for (size_t i = anchor + 1; !advice && i < lines->count && i < anchor + CAUSE_LINES_MAX; i++)
         advice = hint_for_message(lines->lines[i]);
     return advice;
+}
+
+/* Like advice_on(): the path may stand below the error. */
+static char *file_hint(const struct explain_input *input, const struct explanation *explanation,
+                       const struct scan_text *lines, size_t anchor)
+{
+    auto_buf struct buf said = {0};
+    bool compiling = input->status == CORDON_STATUS_COMPILE_ERROR;
+    buf_printf(&said, "%s: %s", explanation->type ? explanation->type : "error",
+               explanation->message ? explanation->message : "");
+    char *hint = missing_file_hint(buf_text(&said), compiling);
+    for (size_t i = anchor + 1; !hint && i < lines->count && i < anchor + CAUSE_LINES_MAX; i++)
+        hint = missing_file_hint(lines->lines[i], compiling);
+    return hint;
+}
+
+static void put_owned(char **field, char *text)
+{
+    free(*field);
+    *field = text;
+}
+
+/* What the message says of the cell beats what its type says of programs. */
+static void advise_on_message(const struct explain_input *input, const struct manifest_notes *notes,
+                              const struct scan_text *lines, size_t anchor, struct explanation *explanation)
+{
+    const char *message = explanation->message ? explanation->message : "";
+    const struct advice *advice;
+    char *hint = missing_module_hint(notes, message);
+    if (hint) {
+        put(&explanation->category, "import");
+        put_owned(&explanation->hint, hint);
+    } else if ((advice = advice_on(message, lines, anchor))) {
+        put(&explanation->category, advice->category);
+        put(&explanation->hint, advice->hint);
+    } else if ((hint = file_hint(input, explanation, lines, anchor))) {
+        put(&explanation->category, input->status == CORDON_STATUS_COMPILE_ERROR ? "import" : "input");
+        put_owned(&explanation->hint, hint);
+    }
+}
+
+/* The kernel's own account of a refusal says more than the errno it turned into. */
+static void advise_on_denial(const struct explain_input *input, struct explanation *explanation)
+{
+    const struct denial *denial = input->denials;
+    char *text = NULL;
+    if (input->denial_count && explanation->category && strcmp(explanation->category, "permission") == 0 &&
+        asprintf(&text, "%s was refused: %s", denial->what, denial->hint) >= 0)
+        put_owned(&explanation->hint, text);
 }
 
 static void advise(const struct explain_input *input, const struct manifest_notes *notes, const struct scan_text *lines,
@@ -140,32 +161,10 @@ static void advise(const struct explain_input *input, const struct manifest_note
         put(&explanation->category, row->category);
         put(&explanation->hint, row->hint);
     }
-    const char *message = explanation->message ? explanation->message : "";
-    auto_free char *module = hint_missing_module(message);
-    /* A missing header and a missing file read the same; only a compiler means the first. */
-    bool is_file = strstr(message, "No such file or directory") && input->status != CORDON_STATUS_COMPILE_ERROR;
-    const struct advice *advice = advice_on(message, lines, anchor);
-    if (module && !is_file) {
-        put(&explanation->category, "import");
-        free(explanation->hint);
-        explanation->hint = module_hint(notes, module);
-    } else if (advice) {
-        put(&explanation->category, advice->category);
-        put(&explanation->hint, advice->hint);
-    } else if (strstr(message, "No such file or directory") || strstr(message, "ENOENT")) {
-        if (!explanation->category || strcmp(explanation->category, "runtime") == 0)
-            put(&explanation->category, "input");
-        put(&explanation->hint, "the cell has its own files: send yours with `files` (they appear in /work), or mount "
-                                "their directory");
-    }
-    /* The kernel's own account of a refusal says more than the errno it turned into. */
-    if (input->denial_count && explanation->category && strcmp(explanation->category, "permission") == 0) {
-        const struct denial *denial = &input->denials[0];
-        auto_free char *text = NULL;
-        if (asprintf(&text, "%s was refused: %s", denial->what,
-                     denial->hint[0] ? denial->hint : explain_denied_call(denial->what)) >= 0)
-            put(&explanation->hint, text);
-    }
+    advise_on_message(input, notes, lines, anchor, explanation);
+    advise_on_denial(input, explanation);
+    if (!explanation->hint && input->status == CORDON_STATUS_COMPILE_ERROR)
+        put(&explanation->hint, COMPILE_HINT);
 }
 
 /* Without a row that fits, the last thing the program said is the best there is. */
@@ -210,8 +209,7 @@ static void overrule(const struct explain_input *input, const struct advice *adv
     put(&explanation->message, input->reason ? input->reason : words);
     put(&explanation->hint, advice->hint);
     if (input->status == CORDON_STATUS_DENIED && input->denial_count)
-        put(&explanation->hint,
-            input->denials[0].hint[0] ? input->denials[0].hint : explain_denied_call(input->denials[0].what));
+        put(&explanation->hint, input->denials[input->denial_count - 1].hint);
 }
 
 static bool has_nothing_to_tell(cordon_status status)

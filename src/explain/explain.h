@@ -38,7 +38,4 @@ struct explanation {
 int explain(const struct explain_input *input, struct explanation *explanation);
 void explanation_free(struct explanation *explanation);
 
-/* The hint for a denied call: from the policy where it has one, else by group. Never NULL. */
-const char *explain_denied_call(const char *what);
-
 #endif

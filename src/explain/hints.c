@@ -1,11 +1,8 @@
 /* Owns the advice: what a limit, a signal or an error of the system means inside a cell, and what to change. Data, no
- * decisions. Called by explain(), and for denials by the engine. */
+ * decisions. Called by explain(). */
 #include "explain/hints.h"
 
-#include <fnmatch.h>
-#include <regex.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -25,7 +22,7 @@ static const struct advice status_advice[] = {
          "write less to /work, /tmp and /dev/shm; or raise limits.disk_bytes, limits.inodes or "
          "limits.file_bytes"},
     [CORDON_STATUS_OUTPUT_LIMIT] = {"OutputLimit", "output", "print less; or raise limits.output_bytes"},
-    [CORDON_STATUS_DENIED] = {"Denied", "permission", "the policy ends a program that makes this call"},
+    [CORDON_STATUS_DENIED] = {"Denied", "permission", NULL}, /* the policy has a hint for every call */
 };
 
 const struct advice *hint_for_status(cordon_status status)
@@ -56,7 +53,9 @@ static const struct {
      {"SIGILL", "crash", "look for a missing return, an intended trap, or code built for another processor"},
      "illegal instruction"},
     {SIGTRAP, {"SIGTRAP", "crash", "the runtime stopped itself at a trap"}, "trace trap"},
-    {SIGSYS, {"SIGSYS", "permission", "the system call policy ended it"}, "made a system call that is not allowed"},
+    {SIGSYS,
+     {"SIGSYS", "permission", "look for 32-bit code, or for a process of the program itself that sent it"},
+     "made a system call that is not allowed"},
     {SIGPIPE,
      {"SIGPIPE", "runtime", "it wrote to a pipe or socket whose reader had gone"},
      "wrote to a pipe that nobody reads"},
@@ -85,143 +84,75 @@ const struct advice *hint_for_signal(int signal, const char **words)
 }
 
 #define NO_NETWORK "this run has no network (network: none); pass the data in with files, stdin or a mount"
+#define PACKAGES                                                                                                       \
+    "a run has no network: install packages on the host, where every run sees them, or send the package's files with " \
+    "`files`"
+#define TEXTS_MAX 10
 
 /* In order: the more special text first. */
 static const struct {
-    const char *text;
+    const char *texts[TEXTS_MAX]; /* parts of a message, in any case; ends with NULL */
     struct advice advice;
 } messages[] = {
-    {"Read-only file system", {NULL, "permission", "only /work, /tmp and /dev/shm are writable; write there"}},
-    {"Network is unreachable", {NULL, "network", NO_NETWORK}},
-    {"ENETUNREACH", {NULL, "network", NO_NETWORK}},
-    {"Temporary failure in name resolution", {NULL, "network", NO_NETWORK}},
-    {"Name or service not known", {NULL, "network", NO_NETWORK}},
-    {"Could not resolve host", {NULL, "network", NO_NETWORK}},
-    {"getaddrinfo", {NULL, "network", NO_NETWORK}},
-    {"EAI_AGAIN", {NULL, "network", NO_NETWORK}},
-    {"No address associated with hostname", {NULL, "network", NO_NETWORK}},
-    {"dial tcp: lookup", {NULL, "network", NO_NETWORK}},
-    {"No space left on device",
+    {{"PEP 668", "No matching distribution found for", "ENOTCACHED", "dpkg frontend lock",
+      "a run has no network: install"},
+     {NULL, "import", PACKAGES}},
+    {{"Read-only file system", "EROFS"},
+     {NULL, "permission", "only /work, /tmp and /dev/shm are writable; write there"}},
+    {{"Network is unreachable", "ENETUNREACH", "Temporary failure in name resolution", "Could not resolve host",
+      "EAI_AGAIN", ":53: "},
+     {NULL, "network", NO_NETWORK}},
+    {{"Connection refused", "ECONNREFUSED"},
+     {NULL, "network", "nothing listens there: inside a cell only its own loopback can be reached"}},
+    {{"No space left on device", "ENOSPC"},
      {NULL, "disk", "/work, /tmp and /dev/shm share limits.disk_bytes and limits.inodes; write less or raise them"}},
-    {"ENOSPC",
-     {NULL, "disk", "/work, /tmp and /dev/shm share limits.disk_bytes and limits.inodes; write less or raise them"}},
-    {"File too large", {NULL, "disk", "one file may have limits.file_bytes; write less or raise it"}},
-    {"can't start new thread",
-     {NULL, "processes", "threads count as processes; start fewer or raise limits.processes"}},
-    {"can't create Thread", {NULL, "processes", "threads count as processes; start fewer or raise limits.processes"}},
-    {"Resource temporarily unavailable",
-     {NULL, "processes", "start fewer processes and threads; or raise limits.processes"}},
-    {"pthread_create failed", {NULL, "processes", "threads count as processes; start fewer or raise limits.processes"}},
-    {"unable to create native thread",
-     {NULL, "processes", "threads count as processes; start fewer or raise limits.processes"}},
-    {"Too many open files", {NULL, NULL, "close files that are no longer used; or raise limits.open_files"}},
-    {"EMFILE", {NULL, NULL, "close files that are no longer used; or raise limits.open_files"}},
-    {"JavaScript heap out of memory",
+    {{"File too large", "EFBIG"}, {NULL, "disk", "one file may have limits.file_bytes; write less or raise it"}},
+    {{"can't start new thread", "can't create Thread", "pthread_create failed", "unable to create native thread",
+      "Resource temporarily unavailable"},
+     {NULL, "processes", "threads count as processes; start fewer of both or raise limits.processes"}},
+    {{"Too many open files", "EMFILE"},
+     {NULL, NULL, "close files that are no longer used; or raise limits.open_files"}},
+    {{"JavaScript heap out of memory", "Allowed memory size"},
      {NULL, "memory", "the heap is sized from limits.memory_bytes; keep less in memory or raise it"}},
-    {"OutOfMemoryError",
-     {NULL, "memory", "the heap is sized from limits.memory_bytes; keep less in memory or raise it"}},
-    {"Allowed memory size",
-     {NULL, "memory", "the heap is sized from limits.memory_bytes; keep less in memory or raise it"}},
-    {"Cannot allocate memory", {NULL, "memory", "keep less in memory; or raise limits.memory_bytes"}},
-    {"std::bad_alloc", {NULL, "memory", "keep less in memory; or raise limits.memory_bytes"}},
-    {"out of memory", {NULL, "memory", "keep less in memory; or raise limits.memory_bytes"}},
-    {"Operation not permitted",
+    {{"Cannot allocate", "bad_alloc", "out of memory", "failed to allocate memory", "not enough memory",
+      "memory allocation of", "Array buffer allocation failed", "OutOfMemoryError"},
+     {NULL, "memory", "keep less in memory; or raise limits.memory_bytes"}},
+    {{"Operation not permitted", "EPERM"},
      {NULL, "permission", "the program runs without privileges in its cell, and some system calls are refused"}},
-    {"EPERM",
-     {NULL, "permission", "the program runs without privileges in its cell, and some system calls are refused"}},
-    {"Permission denied",
-     {NULL, "permission", "the program is the user cordon (1000): only /work, /tmp and /dev/shm are its own"}},
-    {"EACCES",
+    {{"must be superuser"}, {NULL, "permission", NULL}}, /* the refused call has the hint */
+    {{"Permission denied", "EACCES"},
      {NULL, "permission", "the program is the user cordon (1000): only /work, /tmp and /dev/shm are its own"}},
 };
 
 const struct advice *hint_for_message(const char *message)
 {
     for (size_t i = 0; i < ARRAY_LEN(messages); i++)
-        if (strcasestr(message, messages[i].text))
-            return &messages[i].advice;
+        for (const char *const *text = messages[i].texts; *text; text++)
+            if (strcasestr(message, *text))
+                return &messages[i].advice;
     return NULL;
 }
 
-static const char *const missing_modules[] = {
-    "No module named '([^']+)'",
-    "Cannot find (module|package) '([^']+)'",
-    "cannot load such file -- ([^ ]+)",
-    "cannot find package \"([^\"]+)\"",
-    "(package|module) ([^ ]+) is not in",
-    "no required module provides package ([^;: ]+)",
-    "^([^ :]+): No such file or directory$",
-    "Can't locate ([^ ]+) in @INC",
-    "there is no package called .([A-Za-z0-9.]+).",
-    "module '([^']+)' not found",
-    "package ([^ ]+) does not exist",
-    "maybe a missing crate `([^`]+)`",
-};
-
-char *hint_missing_module(const char *message)
+bool hint_row(size_t index, const char **text, const char **hint)
 {
-    for (size_t i = 0; i < ARRAY_LEN(missing_modules); i++) {
-        regex_t regex;
-        regmatch_t groups[3];
-        if (regcomp(&regex, missing_modules[i], REG_EXTENDED) != 0)
-            continue;
-        bool hit = regexec(&regex, message, 3, groups, 0) == 0;
-        regfree(&regex);
-        if (hit) {
-            const regmatch_t *name = groups[2].rm_so >= 0 ? &groups[2] : &groups[1];
-            return strndup(message + name->rm_so, (size_t)(name->rm_eo - name->rm_so));
+    for (size_t i = 0; i < ARRAY_LEN(messages); i++)
+        for (const char *const *at = messages[i].texts; *at; at++)
+            if (messages[i].advice.hint && index-- == 0) {
+                *text = *at;
+                *hint = messages[i].advice.hint;
+                return true;
+            }
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+        if (index-- == 0) {
+            *text = signals[i].advice.type;
+            *hint = signals[i].advice.hint;
+            return true;
         }
-    }
-    return NULL;
-}
-
-/* By the name shown in denials; the first pattern that fits. */
-static const struct {
-    const char *call;
-    const char *hint;
-} denied_calls[] = {
-    {"connect(*", NO_NETWORK},
-    {"sendto(*", NO_NETWORK},
-    {"socket(AF_PACKET*", "raw packets are not available in a cell; loopback sockets are"},
-    {"socket(AF_NETLINK*", "the network cannot be configured from inside a cell"},
-    {"socket(*", "only Unix, IPv4 and IPv6 sockets are available in a cell"},
-    {"ptrace*", "a cell has no debugging of processes; print or log instead"},
-    {"process_vm_*", "a cell has no access to the memory of other processes"},
-    {"*mount*", "the file systems of a cell are fixed; ask for a mount in the request"},
-    {"pivot_root*", "the file systems of a cell are fixed"},
-    {"chroot*", "the file systems of a cell are fixed; work beneath /work"},
-    {"move_mount*", "the file systems of a cell are fixed; ask for a mount in the request"},
-    {"fs*", "the file systems of a cell are fixed; ask for a mount in the request"},
-    {"unshare*", "a cell cannot hold further namespaces; the program is isolated already"},
-    {"setns*", "a cell cannot enter other namespaces"},
-    {"clone*", "a cell cannot hold further namespaces; the program is isolated already"},
-    {"bpf*", "kernel programs cannot be loaded from a cell"},
-    {"perf_event_open*", "hardware counters are not available in a cell; measure time instead"},
-    {"io_uring*", "io_uring is not available in a cell; use read, write, poll or epoll"},
-    {"userfaultfd*", "page fault handling is not available in a cell"},
-    {"keyctl*", "the kernel's key store is not available in a cell"},
-    {"add_key*", "the kernel's key store is not available in a cell"},
-    {"request_key*", "the kernel's key store is not available in a cell"},
-    {"*_module*", "kernel modules cannot be loaded from a cell"},
-    {"kexec*", "the machine cannot be controlled from a cell"},
-    {"reboot*", "the machine cannot be controlled from a cell"},
-    {"swap*", "the machine cannot be controlled from a cell"},
-    {"*settime*", "the clock cannot be set from a cell"},
-    {"adjtimex*", "the clock cannot be set from a cell"},
-    {"clock_adjtime*", "the clock cannot be set from a cell"},
-    {"sethostname*", "the host name of a cell is fixed"},
-    {"setdomainname*", "the host name of a cell is fixed"},
-    {"set*id*", "a cell has one user, cordon (1000); run as it"},
-    {"mknod*", "devices cannot be made in a cell; named pipes can (mkfifo)"},
-    {"ioctl(TIOCSTI)*", "input cannot be pushed into a terminal from a cell; pass stdin in the request"},
-    {"open_by_handle_at*", "files can be opened by path only"},
-    {"personality*", "the memory layout of a cell is fixed"},
-};
-
-const char *explain_denied_call(const char *what)
-{
-    for (size_t i = 0; i < ARRAY_LEN(denied_calls); i++)
-        if (fnmatch(denied_calls[i].call, what, 0) == 0)
-            return denied_calls[i].hint;
-    return "this call is outside what programs in a cell may do";
+    for (size_t i = 0; i < ARRAY_LEN(status_advice); i++)
+        if (status_advice[i].hint && index-- == 0) {
+            *text = status_advice[i].type;
+            *hint = status_advice[i].hint;
+            return true;
+        }
+    return false;
 }

@@ -17,7 +17,7 @@ const struct advice *hint_for_signal(int signal, const char **words);
 /* What the cell, not the program, makes of a message ("Read-only file system"); NULL when it is the program's own
  * affair. */
 const struct advice *hint_for_message(const char *message);
-/* The module that a message misses, as an owned string, or NULL. */
-char *hint_missing_module(const char *message);
+/* The rows of the tables, counted from 0: what a row is for and its hint. False beyond the last. For tests. */
+bool hint_row(size_t index, const char **text, const char **hint);
 
 #endif

@@ -13,7 +13,7 @@
 static const char *const search_path[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 
 static const struct manifest_env base_env[] = {
-    {"HOME", WORK_DIRECTORY}, {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+    {"HOME", WORK_DIRECTORY}, {"PATH", "/etc/cordon/bin:/usr/local/bin:/usr/bin:/bin"},
     {"LANG", "C.UTF-8"},      {"TZ", "UTC"},
     {"TMPDIR", "/tmp"},       {"USER", "cordon"},
     {"LOGNAME", "cordon"},    {"SHELL", "/bin/bash"},

@@ -128,10 +128,22 @@ static const cyaml_schema_field_t example_fields[] = {
 static const cyaml_schema_value_t example_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_example, example_fields)};
 
+static const cyaml_schema_field_t package_fields[] = {
+    TEXT(manifest_package, module, CYAML_FLAG_DEFAULT),
+    TEXT(manifest_package, package, CYAML_FLAG_DEFAULT),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t package_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_package, package_fields)};
+
 static const cyaml_schema_field_t notes_fields[] = {
-    ROWS(manifest_notes, errors, error_value),      ROWS(manifest_notes, categories, category_value),
-    ROWS(manifest_notes, examples, example_value),  STRINGS(manifest_notes, modules, OPTIONAL, 0),
-    TEXT(manifest_notes, module_package, OPTIONAL), CYAML_FIELD_END,
+    ROWS(manifest_notes, errors, error_value),
+    ROWS(manifest_notes, categories, category_value),
+    ROWS(manifest_notes, examples, example_value),
+    STRINGS(manifest_notes, modules, OPTIONAL, 0),
+    TEXT(manifest_notes, module_package, OPTIONAL),
+    ROWS(manifest_notes, module_packages, package_value),
+    CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t notes_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct manifest_notes, notes_fields)};

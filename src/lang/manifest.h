@@ -43,6 +43,11 @@ struct manifest_category {
     const char *hint;
 };
 
+struct manifest_package {
+    const char *module;
+    const char *package;
+};
+
 struct manifest_example {
     const char *name;
     const char *code;
@@ -61,7 +66,9 @@ struct manifest_notes {
     unsigned examples_count;
     const char **modules; /* names that come with the language: an unknown module close to one is a slip */
     unsigned modules_count;
-    const char *module_package; /* Debian package of a module, with {module} in it; may be NULL */
+    const char *module_package;               /* Debian package of a module, with {module} in it; may be NULL */
+    struct manifest_package *module_packages; /* the modules whose package is called otherwise */
+    unsigned module_packages_count;
 };
 
 /* A set of modules loaded before the code comes. Tried in order; the first whose `when` (POSIX extended regular

@@ -34,6 +34,7 @@
 #define REFILL_US    500
 #define REFUSAL_COST 10
 #define ROUND_MAX    16
+#define DOMAIN_PORT  53
 
 #define NOTIF_SET_FLAGS       SECCOMP_IOW(4, uint64_t)
 #define NOTIF_FD_SYNC_WAKE_UP 1UL
@@ -86,6 +87,17 @@ static bool outside_address(const union address *at, char *text, size_t size)
     return false;
 }
 
+/* Whether the address is that of a name server. Every resolver asks one on the loopback, for the cell's resolv.conf
+ * names none; a program cannot listen there, because port 53 needs a right that no program has. So the look-up fails,
+ * and the kernel's word for it is this call. The name that is looked up is in a later message, which nobody reads: to
+ * have every send on a connected socket reported would slow all local traffic down. */
+static bool is_name_server(const union address *at)
+{
+    if (at->any.sa_family == AF_INET)
+        return ntohs(at->v4.sin_port) == DOMAIN_PORT;
+    return at->any.sa_family == AF_INET6 && ntohs(at->v6.sin6_port) == DOMAIN_PORT;
+}
+
 struct scout_question notify_question(const struct cell *cell)
 {
     const struct seccomp_notif *call = cell->observed;
@@ -110,8 +122,9 @@ void notify_observed(struct warden *warden, struct cell *cell, const struct scou
     /* The process may have died and its pid may name another since: then this was not its address. */
     uint64_t id = call->id;
     bool outside = answer->length <= 0 || outside_address(&at, address, sizeof address);
-    if (outside && notice && ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0) {
-        snprintf(what, sizeof what, "%s(%.64s)", notice->name, address);
+    bool look_up = !outside && is_name_server(&at);
+    if ((outside || look_up) && notice && ioctl(cell->listener.fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0) {
+        snprintf(what, sizeof what, look_up ? "name look-up" : "%s(%.64s)", notice->name, address);
         record(cell, "network", what, notice->hint);
     }
     struct seccomp_notif_resp response = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};

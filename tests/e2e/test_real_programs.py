@@ -424,9 +424,30 @@ def test_names_and_numbers():
 def test_base_environment():
     out = ok("bash", "exec env")
     found = dict(line.split("=", 1) for line in out.splitlines())
-    expected = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "HOME": "/work", "USER": "cordon"}
+    expected = {"PATH": "/etc/cordon/bin:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "HOME": "/work", "USER": "cordon"}
     for name, value in expected.items():
         assert found.get(name) == value, name
+
+
+@pytest.mark.parametrize("command", ["python -c 'print(6*7)'", "nodejs -p 6*7"])
+def test_interpreters_by_their_other_names(command):
+    assert ok("bash", command) == "42\n"
+    assert python(f"import subprocess; subprocess.run({command!r}, shell=True, check=True)") == "42\n"
+
+
+@pytest.mark.parametrize("command", ["pip install requests", "pip3 download requests", "npm install left-pad"])
+def test_package_tools_say_where_packages_come_from(command):
+    found = result("bash", command)
+    assert found["status"] == "nonzero_exit", found
+    assert found["stderr"].endswith(": a run has no network: install packages on the host, where every run sees them\n"), found
+    assert found["usage"]["wall_ms"] < found["limits"]["wall_ms"] / 2, found["usage"]
+
+
+def test_package_tools_are_not_in_the_way():
+    out = ok("bash", "for name in python pip npm; do command -v $name; done; : 2> /dev/null > /etc/cordon/bin/x || echo closed; ls -A")
+    assert out.splitlines()[-2:] == ["closed", "main.sh"], out
+    if tool("pip"):
+        assert ok("bash", "pip --version").startswith("pip ")
 
 
 def test_locale():

@@ -81,7 +81,7 @@ static void test_command__later_environment_wins(void **state)
     setenv("LEAK", "1", 1);
     assert_int_equal(command_build(&step, &input, &command, NULL), 0);
     assert_string_equal(variable(&command, "HOME"), "/work");
-    assert_string_equal(variable(&command, "PATH"), "/usr/local/bin:/usr/bin:/bin");
+    assert_string_equal(variable(&command, "PATH"), "/etc/cordon/bin:/usr/local/bin:/usr/bin:/bin");
     assert_string_equal(variable(&command, "TZ"), "Asia/Tokyo");
     /* A value of the request is taken as it is. */
     assert_string_equal(variable(&command, "THREADS"), "{cpus}");
