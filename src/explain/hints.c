@@ -98,7 +98,7 @@ static const struct {
       "a run has no network: install"},
      {NULL, "import", PACKAGES}},
     {{"Read-only file system", "EROFS"},
-     {NULL, "permission", "only /work, /tmp and /dev/shm are writable; write there"}},
+     {NULL, "permission", "only /work, /tmp and /dev/shm are writable, and what is mounted with rw; write there"}},
     {{"Network is unreachable", "ENETUNREACH", "Temporary failure in name resolution", "Could not resolve host",
       "EAI_AGAIN", ":53: "},
      {NULL, "network", NO_NETWORK}},

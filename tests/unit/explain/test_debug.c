@@ -149,15 +149,6 @@ static void test_debug__denials_have_hints_once(void **state)
     assert_string_equal(json_string_value(json_object_get(row, "kind")), "network");
     assert_true(json_string_length(json_object_get(row, "hint")) > 10);
     json_decref(report);
-    /* One without a hint of the policy's gets the table's. */
-    json_t *list = json_array();
-    json_array_append_new(
-        list, json_pack("{s:s, s:s, s:i, s:s}", "kind", "syscall", "what", "ptrace", "count", 1, "hint", ""));
-    json_object_set_new(result, "denials", list);
-    report = debug_report(result, NULL);
-    row = json_array_get(json_object_get(report, "denied"), 0);
-    assert_non_null(strstr(json_string_value(json_object_get(row, "hint")), "no debugging"));
-    json_decref(report);
     json_decref(result);
 }
 
