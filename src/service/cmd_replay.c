@@ -12,10 +12,10 @@
 #include "cli/terminal.h"
 #include "service/commands.h"
 #include "service/compare.h"
-#include "service/store_flags.h"
 #include "service/sanitizer.h"
+#include "service/store_flags.h"
 
-enum { EXIT_DIFFERS = 1 };
+enum { EXIT_DIFFERS = 1, EXIT_INCOMPLETE = 3 };
 #define SHOWN_MAX 60
 
 struct flags {
@@ -48,7 +48,8 @@ static const struct option_row rows[] = {
 static const struct usage usage = {
     .synopsis = "cordon replay [OPTION...] ID",
     .about = "Runs a recorded request again, with the same code, inputs, limits and environment, and shows what\n"
-             "differs. Exit code 0 when status and output are the same, 1 when they are not.",
+             "differs. Exit code 0 when status, output, value and collected files are the same, 1 when they\n"
+             "are not, 3 when nothing differs but not all of it could be compared.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
     .anywhere = true,
@@ -189,6 +190,20 @@ static void fill_row(struct cell_text *row, char **made, const json_t *differenc
     row[COLUMN_AFTER] = (struct cell_text){made[2], TINT_NONE};
 }
 
+static void print_verdict(const json_t *same)
+{
+    enum tint tint = json_is_true(same) ? TINT_GOOD : json_is_false(same) ? TINT_BAD : TINT_WARN;
+    terminal_tint(stdout, tint, json_is_true(same) ? "same" : json_is_false(same) ? "different" : "incomplete");
+    printf("%s\n", json_is_true(same)    ? ": status, output, value and files are as before"
+                   : json_is_false(same) ? ": status, output, value or files are not as before"
+                                         : ": nothing differs, but not everything could be compared");
+}
+
+static int exit_code_of(const json_t *same)
+{
+    return json_is_true(same) ? 0 : json_is_false(same) ? EXIT_DIFFERS : EXIT_INCOMPLETE;
+}
+
 static int print_table(const json_t *comparison)
 {
     const json_t *list = json_object_get(comparison, "differences"), *item;
@@ -201,15 +216,13 @@ static int print_table(const json_t *comparison)
     cells[COLUMN_BEFORE] = (struct cell_text){"BEFORE", TINT_DIM};
     cells[COLUMN_AFTER] = (struct cell_text){"NOW", TINT_DIM};
     json_array_foreach(list, i, item) fill_row(cells + (i + 1) * COLUMN_COUNT, made + 3 * i, item);
-    bool same = json_is_true(json_object_get(comparison, "same"));
-    terminal_tint(stdout, same ? TINT_GOOD : TINT_BAD, same ? "same" : "different");
-    printf(same ? ": status and output are as before\n" : ": status or output are not as before\n");
+    print_verdict(json_object_get(comparison, "same"));
     if (count)
         terminal_table(stdout, cells, COLUMN_COUNT, count + 1);
     for (i = 0; i < 3 * count; i++)
         free(made[i]);
     json_array_foreach(json_object_get(comparison, "not_compared"), i, item)
-        terminal_say("%s was redacted then and could not be compared", json_string_value(item));
+        printf("not compared: %s: %s\n", member_text(item, "field"), member_text(item, "why"));
     return 0;
 }
 
@@ -239,9 +252,9 @@ static int replay(const struct flags *flags, const char *id, cordon_error *err)
     auto_json json_t *comparison = compare_results(before, after);
     if (!comparison)
         return error_nomem(err);
-    bool same = json_is_true(json_object_get(comparison, "same"));
+    int verdict = exit_code_of(json_object_get(comparison, "same"));
     code = flags->store.json ? print_json(comparison, id, after) : print_table(comparison);
-    return code ? code : same ? 0 : EXIT_DIFFERS;
+    return code ? code : verdict;
 }
 
 int cmd_replay(int argc, char **argv)

@@ -174,6 +174,57 @@ def test_replay_needs_the_secret(data):
     assert cordon("replay", "--data-dir", data, "--env-secret", "TOKEN=hush", run_id).code == 0
 
 
+def replayed(data, run_id, code):
+    found = as_result(cordon("replay", "--data-dir", data, "--json", run_id))
+    assert found.exit == code, found
+    return {each["field"]: (each["before"], each["after"]) for each in found["differences"] if each["decides"]}, found
+
+
+def test_replay_compares_files(data):
+    """Path and hash of each: one that is another, one that is gone and one that is new."""
+    collect = {"collect": ["**"]} | OPTIONAL
+    code = "import os, random; open('same', 'w').write('1'); open('other', 'w').write(str(os.getpid()) + str(random.random()))"
+    run_id = record(data, "python", code, request=collect, flags=("--collect", "**"))
+    differences, _ = replayed(data, run_id, 1)
+    assert list(differences) == ["files/other"] and all(re.fullmatch("[0-9a-f]{64}", each) for each in differences["files/other"])
+    assert "files/other" in cordon("replay", "--data-dir", data, run_id).text
+
+
+def test_replay_misses_files_and_finds_new_ones(data):
+    run_id = record(data, "python", "open('gone', 'w'); open('same', 'w')", flags=("--collect", "**"),
+                    request=OPTIONAL | {"collect": ["**"], "code": "open('same', 'w'); open('new', 'w')"})
+    differences, _ = replayed(data, run_id, 1)
+    assert sorted(differences) == ["files/gone", "files/new"] and differences["files/gone"][1] is differences["files/new"][0] is None
+
+
+def test_replay_same_files(data):
+    run_id = record(data, "python", "open('same', 'w').write('x')", request=OPTIONAL | {"collect": ["**"]}, flags=("--collect", "**"))
+    assert replayed(data, run_id, 0)[1]["same"] is True
+
+
+def test_replay_compares_the_value(data):
+    run_id = record(data, "javascript", "x = {a: 1}", request=OPTIONAL | {"code": "x = {a: 2}"})
+    assert replayed(data, run_id, 1)[0] == {"value": ({"a": 1}, {"a": 2})}
+
+
+@pytest.mark.parametrize("code, members, fields", [
+    ("print(1)", {"redactions": [{"rule": "email", "stream": "stdout", "count": 1}]}, ["stdout"]),
+    ("print(1)", {"redactions": [{"rule": "email", "stream": "file", "count": 1}]}, ["files"]),
+    ("print('x' * 3000000)", {}, ["stdout"]),
+    ("import sys; sys.stderr.buffer.write(b'\\xff')", {}, ["stderr"]),
+    ("import os; os.symlink('a', 'b')", {}, ["files"]),
+])
+def test_replay_says_what_it_could_not_compare(data, code, members, fields):
+    """Nothing differs, but that is not to say that everything is the same."""
+    need("python")
+    found = dict(result("python", code, "--collect", "**"))
+    fill(data, [{"key": "", "request": {"language": "python", "code": code, "collect": ["**"]} | OPTIONAL, "result": found | members}])
+    _, again = replayed(data, found["id"], 3)
+    assert again["same"] is None and [each["field"] for each in again["not_compared"]] == fields and again["not_compared"][0]["why"]
+    done = cordon("replay", "--data-dir", data, found["id"])
+    assert done.code == 3 and done.text.startswith("incomplete: ") and f"not compared: {fields[0]}: " in done.text, done
+
+
 # ---- the chain ----
 
 def test_verify(three):
