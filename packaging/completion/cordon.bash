@@ -91,7 +91,7 @@ _cordon() {
         --sanitize) values='true false all' ;;
         --optional)
             values='userns pidns mountns netns ipcns utsns seccomp no_new_privs capabilities cgroup
-                landlock cgroupns denial_reports own_uid' ;;
+                landlock cgroupns denial_reports own_uid io oom_floor' ;;
         --output-dir | --data-dir)
             mapfile -t COMPREPLY < <(compgen -d -- "$cur")
             return ;;

@@ -48,7 +48,7 @@ complete -c cordon -n $run -x -l environment -a host -d 'The files it sees'
 complete -c cordon -n $run -r -l mount -d 'Show a host directory or file: SRC:DST[:rw]'
 complete -c cordon -n $run -l pty -d 'Let the program open pseudo-terminals'
 complete -c cordon -n $run -x -l optional -d 'Tolerate a missing control' \
-    -a 'userns pidns mountns netns ipcns utsns seccomp no_new_privs capabilities cgroup landlock cgroupns denial_reports own_uid'
+    -a 'userns pidns mountns netns ipcns utsns seccomp no_new_privs capabilities cgroup landlock cgroupns denial_reports own_uid io oom_floor'
 complete -c cordon -n $run -l json -d 'Print one result object'
 complete -c cordon -n $run -s q -l quiet -d 'Do not say why a program was stopped'
 complete -c cordon -n $run -x -l collect -d 'Return matching files'

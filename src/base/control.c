@@ -24,6 +24,8 @@ static const struct {
     [CONTROL_CGROUPNS] = {"cgroupns", "raise user.max_cgroup_namespaces"},
     [CONTROL_DENIAL_REPORTS] = {"denial_reports", "use Linux 5.5 or newer, not under another seccomp listener"},
     [CONTROL_OWN_UID] = {"own_uid", "run as root, outside a user namespace with few ids"},
+    [CONTROL_IO] = {"io", "run as root, with the cgroup controller io (v2) or blkio (v1) and /usr on a block device"},
+    [CONTROL_OOM_FLOOR] = {"oom_floor", "run as root with CAP_SYS_RESOURCE, outside a user namespace"},
 };
 
 const char *control_name(enum control control)

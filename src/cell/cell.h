@@ -16,7 +16,7 @@
 
 #include "plan/plan.h"
 
-#define CELL_CGROUP_FILES_MAX 4
+#define CELL_CGROUP_FILES_MAX 5
 #define CELL_UID              1000
 
 /* Where a program has what: standard streams, the value of the last expression, and in a waiting cell the socket on

@@ -1,10 +1,12 @@
 /* Who the process is: ids, capabilities, keyring. */
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "cell/mutant.h"
 #include "cell/steps.h"
 #include "cell/sys.h"
@@ -49,4 +51,13 @@ int identity_new_keyring(void)
     if (!MUTANT(KEYRING))
         sys_keyctl_join_session();
     return 0;
+}
+
+/* The host's out-of-memory killer should take a cell before anything of the host's own, and a caller's protection (a
+ * negative score) must not be inherited. */
+void identity_volunteer_for_oom(void)
+{
+    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)!write(fd, "500", 3);
 }

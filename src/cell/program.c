@@ -17,15 +17,6 @@
 #include "cell/steps.h"
 #include "cell/sys.h"
 
-/* The host's out-of-memory killer should take a cell before anything of the host's own, and a caller's protection (a
- * negative score) must not be inherited. */
-static void volunteer_for_oom(void)
-{
-    auto_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0)
-        (void)!write(fd, "500", 3);
-}
-
 /* The network namespace is init's to make, and comes through the gate when it stands. */
 static int enter_network(int gate, uint32_t namespaces)
 {
@@ -135,7 +126,7 @@ static void leave_warden(const struct program_setup *setup)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!MUTANT(CLOSE_FDS) && descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
         report_fail(setup->report, STEP_STDIO, 1);
-    volunteer_for_oom();
+    identity_volunteer_for_oom();
     identity_new_keyring();
     setsid();
     reset_signals();
@@ -258,7 +249,6 @@ void cell_forked_main(const struct enter_message *message, int *fds)
 
     if (!message->into_cgroup && cgroup_join(cgroup_files, message->cgroup_files) < 0)
         report_fail(report, STEP_CGROUP_JOIN, 0);
-    volunteer_for_oom();
     identity_new_keyring();
     setsid();
     enter_slot(namespaces, report);

@@ -20,6 +20,8 @@ int identity_lock(void);
 /* Every capability that is left. */
 int identity_drop_capabilities(void);
 int identity_new_keyring(void);
+/* Before the rights go: only with them can the score not be taken back. Children inherit it. */
+void identity_volunteer_for_oom(void);
 
 /* network.c */
 int network_loopback_up(void);

@@ -33,6 +33,7 @@ _Noreturn void cell_zygote_main(const struct zygote_setup *setup)
     prctl(PR_SET_NAME, "cordon-zygote");
     if (descriptors_keep(needed, ARRAY_LEN(needed)) < 0)
         report_fail(socket, STEP_STDIO, 0);
+    identity_volunteer_for_oom(); /* for all that are forked here */
     identity_new_keyring();
     setsid();
     personality(PER_LINUX);

@@ -71,17 +71,19 @@ void cgroup_sweep(const struct cgroup_root *root, unsigned own)
     for (int i = 0; i < CG_CONTROLLERS; i++)
         if (root->dirs[i] >= 0 && holds_more_than(root->dirs[i], own))
             sweep(root->dirs[i]);
+    if (root->io_dir >= 0 && holds_more_than(root->io_dir, own))
+        sweep(root->io_dir);
 }
 
 void cgroup_root_find(struct cgroup_root *root)
 {
-    *root = (struct cgroup_root){.dirs = {-1, -1, -1, -1}};
+    *root = (struct cgroup_root){.dirs = {-1, -1, -1, -1}, .io_dir = -1};
     snprintf(root->prefix, sizeof root->prefix, NAME_FORMAT, getpid(), start_time(getpid()));
     char mounts[16384] = "", groups[4096] = "";
     fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts);
     fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups);
-    if (!cgroup_v2_find(root, mounts, groups))
-        cgroup_v1_find(root, mounts, groups);
+    if (cgroup_v2_find(root, mounts, groups) || cgroup_v1_find(root, mounts, groups))
+        cgroup_io_find(root, mounts);
 }
 
 const char *cgroup_next_line(const char *line)
@@ -90,7 +92,7 @@ const char *cgroup_next_line(const char *line)
     return line && line[1] ? line + 1 : NULL;
 }
 
-int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup)
+int cgroup_create(struct cgroup_root *root, unsigned number, struct cgroup *cgroup)
 {
     *cgroup = CGROUP_EMPTY;
     cgroup->kind = root->kind;
@@ -98,8 +100,11 @@ int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup
     if (root->kind == CGROUP_NONE)
         return 0;
     int made = root->kind == CGROUP_V1 ? cgroup_v1_create(root, cgroup) : cgroup_v2_create(root, cgroup);
-    if (made == 0)
+    if (made == 0) {
+        cgroup_io_take(root, cgroup);
+        cgroup->io_bounded |= cgroup->io != NULL;
         return 0;
+    }
     int saved = errno;
     cgroup_remove(root, cgroup);
     cgroup_close(cgroup);
@@ -283,7 +288,7 @@ void cgroup_remove_zygotes(const struct cgroup_root *root)
 
 void cgroup_joined(struct cgroup *cgroup)
 {
-    for (int i = 0; i < CELL_CGROUP_FILES_MAX; i++)
+    for (int i = 0; i < CG_CONTROLLERS; i++)
         cleanup_close(&cgroup->join_files[i]), cgroup->join_files[i] = -1;
 }
 
@@ -294,6 +299,7 @@ void cgroup_close(struct cgroup *cgroup)
     for (int i = 0; i < CG_COUNTERS; i++)
         cleanup_close(&cgroup->counters[i]), cgroup->counters[i] = -1;
     cgroup_joined(cgroup);
+    cgroup_io_leave(cgroup);
 }
 
 int cgroup_write_number(int dir, const char *file, int64_t number)

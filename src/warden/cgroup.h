@@ -12,12 +12,23 @@
 
 enum cgroup_controller { CG_MEMORY, CG_PIDS, CG_CPU, CG_CPUACCT, CG_CONTROLLERS };
 
+/* v1: a group that bounds what is read and written, for one cell after the other. */
+struct io_group {
+    int tasks; /* -1: could not be made */
+    unsigned users;
+    bool made;
+};
+#define IO_GROUPS 64
+
 /* Where cells' groups are made: directories of this warden's own group. */
 struct cgroup_root {
     enum cgroup_kind kind;
     int dirs[CG_CONTROLLERS]; /* v2 uses the first only */
-    char prefix[64];          /* cordon-<pid>-<start time>- */
-    int error;                /* why there is none */
+    int io_dir;               /* v1: of the blkio controller; -1: none */
+    char io_device[24];       /* "254:0": the disk of /usr, when it can be throttled; else empty */
+    struct io_group io[IO_GROUPS];
+    char prefix[64]; /* cordon-<pid>-<start time>- */
+    int error;       /* why there is none */
     const char *cause;
 };
 
@@ -28,12 +39,16 @@ struct cgroup {
     enum cgroup_kind kind;
     int dirs[CG_CONTROLLERS];
     char name[96];
-    int join_files[CELL_CGROUP_FILES_MAX]; /* v1: the `tasks` files the child writes itself into */
-    int counters[CG_COUNTERS];             /* -1: opened when needed */
+    int join_files[CELL_CGROUP_FILES_MAX]; /* v1: the `tasks` files the child writes itself into; the last is io's */
+    struct io_group *io;
+    bool io_bounded;
+    int counters[CG_COUNTERS]; /* -1: opened when needed */
 };
 #define CGROUP_EMPTY                                                                                                   \
-    ((struct cgroup){                                                                                                  \
-        .kind = CGROUP_NONE, .dirs = {-1, -1, -1, -1}, .join_files = {-1, -1, -1, -1}, .counters = {-1, -1, -1, -1}})
+    ((struct cgroup){.kind = CGROUP_NONE,                                                                              \
+                     .dirs = {-1, -1, -1, -1},                                                                         \
+                     .join_files = {-1, -1, -1, -1, -1},                                                               \
+                     .counters = {-1, -1, -1, -1}})
 
 struct cgroup_counters {
     uint64_t cpu_user_us, cpu_system_us;
@@ -49,7 +64,7 @@ void cgroup_root_find(struct cgroup_root *root);
 void cgroup_sweep(const struct cgroup_root *root, unsigned own);
 
 /* Without limits yet; 0 or -1 with errno, and on failure nothing is left. */
-int cgroup_create(const struct cgroup_root *root, unsigned number, struct cgroup *cgroup);
+int cgroup_create(struct cgroup_root *root, unsigned number, struct cgroup *cgroup);
 /* `limit` as in a plan; before any of the program's processes is in it. */
 int cgroup_limit(const struct cgroup *cgroup, const int64_t *limit);
 /* `limit` as it is in force: what cannot have happened within it is not looked up. */
@@ -82,6 +97,15 @@ int cgroup_admit(const struct cgroup_root *root, const struct cgroup *cgroup, ui
 int cgroup_open_zygotes(const struct cgroup_root *root);
 void cgroup_remove_zygotes(const struct cgroup_root *root);
 
+/* cgroup_io.c. The disk that holds /usr, into `io_device`; `mounts` is /proc/self/mounts. */
+void cgroup_io_find(struct cgroup_root *root, const char *mounts);
+/* v1: the cell joins a group that is bounded, when there is one; later it is another's. */
+void cgroup_io_take(struct cgroup_root *root, struct cgroup *cgroup);
+void cgroup_io_leave(struct cgroup *cgroup);
+void cgroup_io_remove(struct cgroup_root *root);
+/* v2: bounds the group itself. 0 or -1 with errno. */
+int cgroup_io_bound_v2(int dir, const char *device);
+
 /* The two kinds behind the calls above. */
 /* `mounts` and `groups`: /proc/self/mounts and /proc/self/cgroup. */
 bool cgroup_v1_find(struct cgroup_root *root, const char *mounts, const char *groups);
@@ -89,7 +113,7 @@ bool cgroup_v2_find(struct cgroup_root *root, const char *mounts, const char *gr
 /* The next line of a text, or NULL. */
 const char *cgroup_next_line(const char *line);
 int cgroup_v1_create(const struct cgroup_root *root, struct cgroup *cgroup);
-int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup);
+int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup); /* also bounds its io */
 int cgroup_v1_watch_memory(const struct cgroup *cgroup);
 int cgroup_v1_limit(const struct cgroup *cgroup, const int64_t *limit);
 int cgroup_v2_limit(const struct cgroup *cgroup, const int64_t *limit);

@@ -66,6 +66,9 @@ bool cgroup_v1_find(struct cgroup_root *root, const char *mounts, const char *gr
         }
     }
     root->kind = CGROUP_V1;
+    char path[512];
+    if (own_group(mounts, groups, "blkio", path, sizeof path))
+        root->io_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return true;
 none:
     for (int i = 0; i < CG_CONTROLLERS; i++) {

@@ -89,6 +89,7 @@ static bool take(struct cgroup_root *root, const char *path, bool aside)
         return false;
     if (!passes_controllers(dir) && !(aside && step_aside(dir) && passes_controllers(dir)))
         return false;
+    fd_write_text_at(dir, "cgroup.subtree_control", "+io"); /* seldom delegated to ordinary users */
     root->dirs[0] = take_fd(&dir);
     root->kind = CGROUP_V2;
     return true;
@@ -150,5 +151,8 @@ int cgroup_v2_create(const struct cgroup_root *root, struct cgroup *cgroup)
     if (mkdirat(root->dirs[0], cgroup->name, 0755) < 0)
         return -1;
     cgroup->dirs[0] = openat(root->dirs[0], cgroup->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return cgroup->dirs[0] < 0 ? -1 : 0;
+    if (cgroup->dirs[0] < 0)
+        return -1;
+    cgroup->io_bounded = *root->io_device && cgroup_io_bound_v2(cgroup->dirs[0], root->io_device) == 0;
+    return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,18 @@ bool identity_may_raise_limits(void)
     if (may < 0)
         may = has_capability(CAP_SYS_RESOURCE);
     return may;
+}
+
+/* The kernel takes a score for a floor when CAP_SYS_RESOURCE of the first user namespace wrote it; that namespace has
+ * the same inode on every kernel. */
+bool identity_sets_oom_floor(void)
+{
+    const ino_t first_user_namespace = 0xEFFFFFFD;
+    static int sets = -1;
+    struct stat st;
+    if (sets < 0)
+        sets = identity_may_raise_limits() && stat("/proc/self/ns/user", &st) == 0 && st.st_ino == first_user_namespace;
+    return sets;
 }
 
 static int write_map(pid_t pid, const char *file, const char *text)

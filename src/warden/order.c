@@ -51,7 +51,7 @@ int order_group(struct warden *warden, struct cell *cell, const int64_t *limit)
         cell_fail(warden, cell, STEP_CGROUP_JOIN, 1, errno, "make the cgroup");
         return -1;
     }
-    cell->controls |= CONTROL_BIT(CONTROL_CGROUP);
+    cell->controls |= CONTROL_BIT(CONTROL_CGROUP) | (cell->cgroup.io_bounded ? CONTROL_BIT(CONTROL_IO) : 0);
     return 0;
 }
 

@@ -118,6 +118,10 @@ struct wire_denial {
 
 #define DENIALS_MAX 48
 
+/* What a cell may read from and write to the disk of /usr, each way. Less would slow the first start of a large
+ * runtime; more would let a few cells take a fast disk from all others. */
+#define IO_BYTES_PER_SECOND (256 << 20)
+
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
 struct usage {

@@ -128,6 +128,7 @@ int warden_serve(struct warden *warden)
         return 1;
     loop_run(warden);
     cgroup_remove_zygotes(&warden->cgroups);
+    cgroup_io_remove(&warden->cgroups);
     template_close_all(warden);
     identity_close_all(warden);
     maker_stop(warden);

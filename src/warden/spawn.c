@@ -140,6 +140,8 @@ void spawn_set_controls(struct cell *cell)
     for (unsigned i = 0; i < ARRAY_LEN(namespace_controls); i++)
         if (cell->namespaces & namespace_controls[i].flag)
             cell->controls |= CONTROL_BIT(namespace_controls[i].control);
+    if (identity_sets_oom_floor())
+        cell->controls |= CONTROL_BIT(CONTROL_OOM_FLOOR);
 }
 
 int spawn_open_ends(struct cell *cell, int *ours, int *theirs, int *lifeline_read)

@@ -345,6 +345,8 @@ enum control spawn_find_refused(uint32_t namespaces, int *error);
 bool identity_may_administer(void); /* CAP_SYS_ADMIN in this user namespace */
 /* CAP_SYS_RESOURCE, which containers often leave out: limits of a running process can then only go down. */
 bool identity_may_raise_limits(void);
+/* Whether the score by which the kernel chooses a victim, once raised, cannot be lowered by the cell. */
+bool identity_sets_oom_floor(void);
 /* Sets the cell's host uid; the first of its two ids. */
 unsigned identity_ids(struct warden *warden, struct cell *cell);
 int identity_write_maps(struct warden *warden, struct cell *cell);

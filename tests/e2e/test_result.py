@@ -19,7 +19,7 @@ TIMING = {"queue_us", "start_us", "run_us", "finish_us"}
 LIMITS = {"wall_ms", "cpu_ms", "cpus", "memory_bytes", "processes", "disk_bytes", "inodes", "open_files", "file_bytes",
           "output_bytes"}
 REQUIRED = {"userns", "pidns", "mountns", "netns", "ipcns", "utsns", "seccomp", "no_new_privs", "capabilities", "cgroup"}
-SHOWN = {"landlock", "cgroupns", "denial_reports", "own_uid"}
+SHOWN = {"landlock", "cgroupns", "denial_reports", "own_uid", "io", "oom_floor"}
 
 
 @pytest.fixture(scope="module")
