@@ -75,11 +75,16 @@ bool guard_needs_keys(const struct api *api);
 bool guard_caller(struct call *call, uint32_t scope);
 /* Whose runs the caller may see: its own key's ("" without one), or NULL for everybody's. */
 const char *caller_sees(const struct caller *caller);
-/* The processor time that a key has used today; 0 when it may go on, or seconds until it may. */
-unsigned guard_spending(struct api *api, const struct caller *caller);
+/* Whether the caller's key, or this key, has used up its processor time for today. */
+bool guard_spending(struct api *api, const struct caller *caller);
+bool guard_spent(struct api *api, const struct api_key *key);
+/* Says when it may go on. */
+void guard_tell_quota(struct call *call);
+/* Why its runs are refused. */
+int guard_quota_error(cordon_error *err);
 /* Whether runs can be taken from this caller now; answers when not. */
 bool guard_runs(struct call *call);
-void guard_spend(struct api *api, const char *key, uint64_t cpu_ms);
+void guard_spend(struct api *api, const char *key, uint64_t cpu_us);
 void guard_free(struct api *api);
 
 /* 32 or 16 hexadecimal digits that nobody can guess. */

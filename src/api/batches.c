@@ -85,7 +85,7 @@ static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
     cordon_error err = {0};
     unsigned retry_s;
     if (guard_spending(batch->api, &batch->caller)) {
-        error_set(&err, CORDON_ESTATE, "quota", "this key has used up its processor time for today");
+        guard_quota_error(&err);
         reject(batch, item, "cpu_quota", &err);
         return true;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "output/json_text.h"
 #include "output/utf8.h"
 
 /* How many bytes at the end begin a character that may still be completed. */
@@ -55,7 +56,7 @@ static char *output_json(const struct events *events, int stream, size_t offset,
 {
     json_t *event = json_pack("{s:s, s:I, s:o}", "type", stream_name(stream), "offset", (json_int_t)offset, "data",
                               data_json(events, bytes, length));
-    char *text = json_dumps(event, JSON_COMPACT);
+    char *text = json_text(event, NULL);
     json_decref(event);
     return text;
 }

@@ -42,12 +42,17 @@ static void refuse(struct call *call, enum admitted how, unsigned retry_s)
 static void answer_failure(struct call *call, const cordon_error *err)
 {
     bool draining = !strcmp(err->step, "draining"), waited = !strcmp(err->step, "queue");
+    bool spent = !strcmp(err->step, "cpu_quota");
     if (draining || waited)
         http_add_header(call->http, "Retry-After", "5");
+    if (spent)
+        guard_tell_quota(call);
     if (draining)
         problem_error(call->http, 503, "draining", err);
     else if (waited)
         problem_error(call->http, 429, "full", err);
+    else if (spent)
+        problem_error(call->http, 429, "cpu_quota", err);
     else if (err->code == CORDON_ENOTFOUND)
         problem_error(call->http, 400, "not_available", err);
     else
@@ -196,7 +201,7 @@ static void accept_in_store(struct work_item *item)
 {
     struct accepting *accepting = (struct accepting *)item;
     const struct execution *execution = accepting->execution;
-    struct store_run run = {execution->id, execution->key, accepting->asked, NULL};
+    struct store_run run = {execution->id, execution->key, accepting->asked, NULL, NULL};
     accepting->code = store_accept(execution->api->store, &run, &accepting->err);
 }
 
@@ -227,10 +232,10 @@ static void accepted(struct work_item *item)
         if (how > ADMITTED_LATER) {
             cordon_error err;
             error_set(&err, CORDON_EINVAL, "queue", "refused: every place is taken and the queue is full");
-            auto_free char *text =
-                result_of_failure(execution->id, execution->created_at, execution->request->language, &err);
-            struct store_run run = {execution->id, execution->key, accepting->asked, text ? text : "{}"};
+            json_t *told = result_of_failure(execution->id, execution->created_at, execution->request->language, &err);
+            struct store_run run = {execution->id, execution->key, accepting->asked, told, NULL};
             store_finish(execution->api->store, &run, NULL);
+            json_decref(told);
             idempotency_forget(execution->api, execution->id);
         }
     }

@@ -12,8 +12,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/result_json.h"
 #include "engine/run.h"
 #include "judge/judge.h"
+#include "output/json_text.h"
+#include "output/utf8.h"
 #include "plan/request_json.h"
 #include "service/log.h"
 #include "service/metrics.h"
@@ -35,6 +38,7 @@ void execution_unref(struct execution *execution)
     json_decref(execution->asked);
     events_free(&execution->events);
     free(execution->result);
+    json_decref(execution->told);
     free(execution);
 }
 
@@ -47,6 +51,12 @@ static void tolerate(struct execution *execution, const char *control)
     if (!list && json_object_set_new(execution->asked, "optional", json_array()) == 0)
         list = json_object_get(execution->asked, "optional");
     json_array_append_new(list, json_string(control));
+}
+
+static void promise(struct execution *execution, int64_t memory_bytes, int64_t processes)
+{
+    execution->job.memory_bytes = memory_bytes == LIMIT_UNLIMITED ? 0 : (uint64_t)memory_bytes;
+    execution->job.processes = processes == LIMIT_UNLIMITED ? 0 : (uint64_t)processes;
 }
 
 static int apply_policy(struct execution *execution, const struct caller *caller, cordon_error *err)
@@ -63,16 +73,26 @@ static int apply_policy(struct execution *execution, const struct caller *caller
     }
     if (code == 0)
         code = policy_apply(&execution->policy, request, &limits, err);
-    int64_t memory = limits.value[LIMIT_MEMORY_BYTES], processes = limits.value[LIMIT_PROCESSES];
-    execution->job.memory_bytes = memory == LIMIT_UNLIMITED ? 0 : (uint64_t)memory;
-    execution->job.processes = processes == LIMIT_UNLIMITED ? 0 : (uint64_t)processes;
+    promise(execution, limits.value[LIMIT_MEMORY_BYTES], limits.value[LIMIT_PROCESSES]);
+    return code;
+}
+
+/* The limits of every case, checker and interactor are held against the same ceilings, and what the cells of one case
+ * may have together counts for admission. */
+static int check_tests(struct execution *execution, cordon_error *err)
+{
+    const struct judge_options options = {.admit = policy_admit, .bound = NULL, .policy = &execution->policy};
+    struct judge_needs needs = {0};
+    int code = judge_check(execution->asked, &options, &needs, err);
+    if (code == 0)
+        promise(execution, needs.memory_bytes, needs.processes);
     return code;
 }
 
 static void start(void *context);
 static void on_refused(void *context);
 static void on_output(void *context, int stream, const void *bytes, size_t length);
-static void finish(struct execution *execution, const char *text, const char *status);
+static void finish(struct execution *execution, json_t *told, const char *status);
 
 int execution_new(struct api *api, const struct caller *caller, json_t *asked, struct execution **out,
                   cordon_error *err)
@@ -99,10 +119,10 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
         code = request_check(execution->request, err);
     if (code == 0)
         code = catalog_find(api->engine->catalog, execution->request->language, &language, err);
-    if (code == 0 && execution->tests)
-        code = judge_check(asked, err);
     if (code == 0)
         code = apply_policy(execution, caller, err);
+    if (code == 0 && execution->tests)
+        code = check_tests(execution, err);
     if (code == 0)
         code = redactor_open(api->rules, execution->request, api->sanitize, &execution->redactor, err);
     if (code < 0) {
@@ -142,8 +162,8 @@ static const char *status_of_failure(const cordon_error *err)
 static void fail(struct execution *execution, const cordon_error *err)
 {
     execution->failure = *err;
-    auto_free char *text = result_of_failure(execution->id, execution->created_at, execution->request->language, err);
-    finish(execution, text ? text : "{}", status_of_failure(err));
+    finish(execution, result_of_failure(execution->id, execution->created_at, execution->request->language, err),
+           status_of_failure(err));
 }
 
 static void judge(struct work_item *item)
@@ -152,7 +172,8 @@ static void judge(struct work_item *item)
     struct judge_options options = {.cancel = &execution->cancelled,
                                     .filter = execution->redactor ? &execution->filter : NULL,
                                     .bound = policy_bound,
-                                    .bound_context = &execution->policy};
+                                    .policy = &execution->policy,
+                                    .account = &execution->account};
     if (judge_run(execution->api->engine, execution->asked, &options, &execution->judged, &execution->failure) < 0)
         execution->judged = NULL;
 }
@@ -173,10 +194,8 @@ static void judged(struct work_item *item)
     json_object_set_new(result, "id", json_string(execution->id));
     json_object_set_new(result, "created_at", json_string(execution->created_at));
     json_object_set_new(result, "redactions", redactor_counts_json(execution->redactor));
-    auto_free char *text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
     const char *status = json_string_value(json_object_get(result, "status"));
-    finish(execution, text ? text : "{}", status ? status : "internal_error");
-    json_decref(result);
+    finish(execution, result, status ? status : "internal_error");
 }
 
 static void keep_quiet(struct execution *execution)
@@ -211,6 +230,11 @@ static void start(void *context)
     struct execution *execution = context;
     struct api *api = execution->api;
     cordon_error err;
+    if (guard_spent(api, &execution->policy.key)) {
+        guard_quota_error(&err);
+        fail(execution, &err);
+        return;
+    }
     execution->state = EXECUTION_RUNNING;
     events_status(&execution->events, "running");
     if (execution->redactor)
@@ -278,14 +302,16 @@ static void on_run_ready(void *context, uint32_t events)
     loop_forget(execution->api->loop, &execution->watch);
     if (code > 0)
         code = cordon_run_wait(execution->run, &result, &err);
+    account_add(&execution->account, run_account(execution->run));
     if (code < 0) {
         fail(execution, &err);
         return;
     }
     add_redactions(execution, result);
-    const char *text = cordon_result_json(result);
-    finish(execution, text ? text : "{}", cordon_status_name(cordon_result_status(result)));
+    json_t *told = result_object(result);
+    cordon_status status = cordon_result_status(result);
     cordon_result_free(result);
+    finish(execution, told, cordon_status_name(status));
 }
 
 /* The end */
@@ -312,18 +338,24 @@ char *execution_text(const struct execution *execution)
 
 /* Whoever waits is told; everything that can wait until that is sent is left to executions_record(). A run that was
  * refused without having been announced leaves no record. */
-static void finish(struct execution *execution, const char *text, const char *status)
+static void finish(struct execution *execution, json_t *told, const char *status)
 {
     struct api *api = execution->api;
+    execution->told = told;
+    execution->result = told ? json_text(told, NULL) : NULL;
+    if (!execution->result && !execution->failure.code) {
+        error_nomem(&execution->failure);
+        status = "internal_error";
+    }
+    guard_spend(api, execution->key, execution->account.cpu_us);
     if (execution->quiet)
         forget_quiet(execution);
     snprintf(execution->status, sizeof execution->status, "%s", status);
     execution->state = EXECUTION_DONE;
-    execution->result = strdup(text);
     execution->done_us = clock_us();
     if (execution->failure.code)
         idempotency_forget(api, execution->id);
-    events_end(&execution->events, text);
+    events_end(&execution->events, execution->result ? execution->result : "{}");
     while (execution->waiters) {
         struct waiter *waiter = execution->waiters;
         execution->waiters = waiter->next;
@@ -387,25 +419,27 @@ void executions_stop(struct api *api, bool running)
 
 json_t *execution_json(const struct execution *execution)
 {
-    json_t *result = execution->result ? json_loads(execution->result, 0, NULL) : NULL;
-    if (result)
-        return result;
     return json_pack("{s:s, s:s, s:s?, s:s, s:n, s:b}", "id", execution->id, "state",
                      execution->state == EXECUTION_QUEUED ? "queued" : "running", "language",
                      execution->request->language, "created_at", execution->created_at, "status", "success", 0);
 }
 
-char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err)
+/* A text that may end within a character, or name a file that is no UTF-8. */
+static json_t *any_text(const char *text)
+{
+    size_t length;
+    auto_free char *repaired = utf8_repair(text, strlen(text), &length);
+    return repaired ? json_stringn(repaired, length) : NULL;
+}
+
+json_t *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err)
 {
     const char *status = status_of_failure(err);
-    json_t *result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:b, s:n, s:n, s:s, s:s, s:b, s:b, s:n, s:n, s:s, s:{s:s, "
-                               "s:s, s:s, s:s}, s:[], s:[], s:[], s:n}",
-                               "id", id, "state", "done", "language", language, "created_at", created_at, "status",
-                               status, "success", 0, "exit_code", "signal", "stdout", "", "stderr", "",
-                               "stdout_truncated", 0, "stderr_truncated", 0, "value", "compile", "reason", err->text,
-                               "error", "type", err->step, "category", status, "message", err->text, "hint", err->hint,
-                               "denials", "redactions", "files", "tests");
-    char *text = json_dumps(result, JSON_COMPACT);
-    json_decref(result);
-    return text;
+    return json_pack("{s:s, s:s, s:s?, s:s, s:s, s:b, s:n, s:n, s:s, s:s, s:b, s:b, s:n, s:n, s:o, s:{s:s, s:s, s:o, "
+                     "s:o}, s:[], s:[], s:[], s:n}",
+                     "id", id, "state", "done", "language", language, "created_at", created_at, "status", status,
+                     "success", 0, "exit_code", "signal", "stdout", "", "stderr", "", "stdout_truncated", 0,
+                     "stderr_truncated", 0, "value", "compile", "reason", any_text(err->text), "error", "type",
+                     err->step, "category", status, "message", any_text(err->text), "hint", any_text(err->hint),
+                     "denials", "redactions", "files", "tests");
 }

@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "api/events.h"
 #include "api/policy.h"
+#include "engine/account.h"
 
 /* Somebody who waits for the end. */
 struct waiter {
@@ -48,6 +49,8 @@ struct execution {
     struct events events;
     struct waiter *waiters;
     char *result; /* JSON, once done */
+    json_t *told; /* the same, until it is recorded */
+    struct account account;
     char status[24];
     uint64_t done_us;
 };
@@ -76,7 +79,7 @@ char *execution_text(const struct execution *execution);
 /* Its Result while it has none: {"id", "state": …, "status": null}. */
 json_t *execution_json(const struct execution *execution);
 /* A Result for a run that never was: its state is done, its status `rejected` or `internal_error`. */
-char *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
+json_t *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
 
 /* kept.c */
 void kept_list(struct execution *execution);

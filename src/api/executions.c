@@ -173,7 +173,7 @@ static bool read_offset(struct call *call, size_t *offset)
 /* A result does not tell how its output is written; the request does, where it is kept. */
 static bool is_base64(const struct question *question)
 {
-    json_t *request = question->request ? json_loads(question->request, 0, NULL) : NULL;
+    json_t *request = question->request ? json_loads(question->request, JSON_ALLOW_NUL, NULL) : NULL;
     const char *encoding = json_string_value(json_object_get(request, "output_encoding"));
     bool is = encoding && !strcmp(encoding, "base64");
     json_decref(request);
@@ -192,7 +192,7 @@ static void add_output(struct events *events, int stream, const json_t *text)
 /* As if it had just been delivered: all of stdout, then all of stderr. */
 static void tell_events(struct call *call, struct question *question)
 {
-    json_t *result = json_loads(question->text, 0, NULL);
+    json_t *result = json_loads(question->text, JSON_ALLOW_NUL, NULL);
     if (!json_is_string(json_object_get(result, "status"))) {
         json_decref(result);
         problem_answer(call->http, 409, "not_here", "this run is under way in a daemon that is gone");
@@ -239,8 +239,8 @@ void handle_execution_events(struct call *call)
 
 static void answer_report(struct call *call, const char *result_text, const char *request_text)
 {
-    json_t *result = json_loads(result_text, 0, NULL);
-    json_t *request = request_text ? json_loads(request_text, 0, NULL) : NULL;
+    json_t *result = json_loads(result_text, JSON_ALLOW_NUL, NULL);
+    json_t *request = request_text ? json_loads(request_text, JSON_ALLOW_NUL, NULL) : NULL;
     json_t *report = result ? debug_report(result, request) : NULL;
     static const char *const types[] = {"application/json", "text/plain"};
     bool plain = call_prefers(call, types, ARRAY_LEN(types)) == 1;

@@ -8,6 +8,7 @@
 
 #include "api/execution.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "service/metrics.h"
 
 static bool is_listed(char *const *list, const char *text, size_t length)
@@ -124,7 +125,7 @@ struct spending {
     struct spending *next;
     char key[17];
     uint64_t day; /* since 1970 */
-    uint64_t cpu_ms;
+    uint64_t cpu_us;
 };
 
 #define DAY_S UINT64_C(86400)
@@ -145,34 +146,50 @@ static struct spending *spending_of(struct api *api, const char *key)
     }
     if (row->day != today) {
         row->day = today;
-        row->cpu_ms = 0;
-        store_cpu_ms(api->store, key, today * DAY_S, &row->cpu_ms, NULL);
+        row->cpu_us = 0;
+        if (store_cpu_ms(api->store, key, today * DAY_S, &row->cpu_us, NULL) == 0)
+            row->cpu_us *= 1000;
     }
     return row;
 }
 
-unsigned guard_spending(struct api *api, const struct caller *caller)
+bool guard_spent(struct api *api, const struct api_key *key)
 {
-    if (caller->anonymous || !caller->key.cpu_s_per_day)
-        return 0;
-    executions_record(api);
-    const struct spending *row = spending_of(api, caller->key.id);
-    if (row && row->cpu_ms < caller->key.cpu_s_per_day * 1000)
-        return 0;
+    const struct spending *row = *key->id && key->cpu_s_per_day ? spending_of(api, key->id) : NULL;
+    return *key->id && key->cpu_s_per_day && (!row || row->cpu_us >= key->cpu_s_per_day * 1000000);
+}
+
+int guard_quota_error(cordon_error *err)
+{
+    return error_set(err, CORDON_ESTATE, "cpu_quota", "this key has used up its processor time for today");
+}
+
+bool guard_spending(struct api *api, const struct caller *caller)
+{
+    return !caller->anonymous && guard_spent(api, &caller->key);
+}
+
+static unsigned seconds_of_today(void)
+{
     return (unsigned)(DAY_S - (uint64_t)time(NULL) % DAY_S);
+}
+
+void guard_tell_quota(struct call *call)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", seconds_of_today());
+    http_add_header(call->http, "Retry-After", text);
+    metrics_refused("quota");
 }
 
 bool guard_runs(struct call *call)
 {
     struct api *api = call->api;
     cordon_error err;
-    unsigned retry_s = guard_spending(api, &call->caller);
-    if (retry_s) {
-        char text[16];
-        snprintf(text, sizeof text, "%u", retry_s);
-        http_add_header(call->http, "Retry-After", text);
-        metrics_refused("quota");
-        problem_answer(call->http, 429, "cpu_quota", "this key has used up its processor time for today");
+    if (guard_spending(api, &call->caller)) {
+        guard_tell_quota(call);
+        guard_quota_error(&err);
+        problem_error(call->http, 429, "cpu_quota", &err);
         return false;
     }
     if (store_check(api->store, &err) < 0) {
@@ -182,11 +199,11 @@ bool guard_runs(struct call *call)
     return true;
 }
 
-void guard_spend(struct api *api, const char *key, uint64_t cpu_ms)
+void guard_spend(struct api *api, const char *key, uint64_t cpu_us)
 {
     struct spending *row = *key ? spending_of(api, key) : NULL;
     if (row)
-        row->cpu_ms += cpu_ms;
+        row->cpu_us += cpu_us;
 }
 
 void guard_free(struct api *api)

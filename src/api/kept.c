@@ -7,6 +7,7 @@
 #include "api/execution.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "service/log.h"
 #include "service/metrics.h"
 
@@ -42,26 +43,33 @@ void kept_unlist(struct execution *execution)
     execution_unref(execution);
 }
 
-static void record(struct execution *execution, const json_t *result)
+static void record(struct execution *execution)
 {
     cordon_error err;
     auto_free char *asked = execution_text(execution);
-    struct store_run run = {execution->id, execution->key, asked ? asked : "{}", execution->result};
-    if (store_finish(execution->api->store, &run, &err) < 0)
-        log_error("store", &err);
-    const json_t *usage = json_object_get(result, "usage");
-    double cpu_ms = json_number_value(json_object_get(usage, "cpu_user_ms")) +
-                    json_number_value(json_object_get(usage, "cpu_system_ms"));
-    guard_spend(execution->api, execution->key, (uint64_t)(cpu_ms + 0.5));
-    metrics_run(result);
+    struct store_run run = {execution->id, execution->key, asked, execution->told, &execution->account};
+    int code = asked && execution->told ? store_finish(execution->api->store, &run, &err) : error_nomem(&err);
+    if (code < 0) {
+        metrics_unrecorded();
+        log_error("unrecorded", &err);
+    }
 }
 
-static void log_run(const struct execution *execution, const json_t *result)
+static void count(const struct execution *execution)
+{
+    struct metrics_run run = {
+        .language = execution->request->language, .status = execution->status, .account = &execution->account};
+    if (execution->redactor)
+        run.redaction_count = redactor_counts(execution->redactor, &run.redactions);
+    metrics_run(&run);
+}
+
+static void log_run(const struct execution *execution)
 {
     log_event(LOG_LEVEL_INFO, "run",
               json_pack("{s:s, s:s, s:s?, s:s, s:f}", "id", execution->id, "key", execution->key, "language",
-                        json_string_value(json_object_get(result, "language")), "status", execution->status, "wall_ms",
-                        json_number_value(json_object_get(json_object_get(result, "usage"), "wall_ms"))));
+                        execution->request->language, "status", execution->status, "wall_ms",
+                        (double)execution->account.run_us / 1000));
 }
 
 static size_t bytes_of(const struct execution *execution)
@@ -102,11 +110,13 @@ void executions_record(struct api *api)
         if (!api->unrecorded)
             api->last_unrecorded = &api->unrecorded;
         cordon_run_free(take_ptr(&execution->run));
-        json_t *result = execution->result ? json_loads(execution->result, 0, NULL) : NULL;
-        if (result && (!execution->failure.code || execution->announced))
-            record(execution, result);
-        log_run(execution, result);
-        json_decref(result);
+        if (!execution->failure.code || execution->announced) {
+            record(execution);
+            count(execution);
+        }
+        json_decref(execution->told);
+        execution->told = NULL;
+        log_run(execution);
         remember(execution);
         execution_unref(execution);
     }

@@ -88,6 +88,11 @@ int policy_apply(const struct policy *policy, cordon_request *request, struct li
     return code;
 }
 
+int policy_admit(const void *context, cordon_request *request, struct limits *limits, cordon_error *err)
+{
+    return policy_apply(context, request, limits, err);
+}
+
 void policy_bound(const void *context, cordon_request *request)
 {
     const struct policy *policy = context;

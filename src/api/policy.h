@@ -14,6 +14,8 @@ struct policy {
 /* Refuses what was asked for above a ceiling, and lowers what only a profile has above it. `limits` are those in
  * effect. */
 int policy_apply(const struct policy *policy, cordon_request *request, struct limits *limits, cordon_error *err);
+/* The same for a program of tests. `context` is a policy. */
+int policy_admit(const void *context, cordon_request *request, struct limits *limits, cordon_error *err);
 /* For a run that a request leads to: lowers whatever is above a ceiling. `context` is a policy. Any thread. */
 void policy_bound(const void *context, cordon_request *request);
 

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hex.h"
+#include "output/json_text.h"
 #include "service/log.h"
 #include "service/metrics.h"
 
@@ -156,7 +157,7 @@ void answer_text(struct call *call, int status, const char *json)
 
 void answer_json(struct call *call, int status, const json_t *value)
 {
-    auto_free char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    auto_free char *text = json_text(value, NULL);
     if (text)
         answer_text(call, status, text);
     else

@@ -345,7 +345,8 @@ static void take_value(struct exchange *exchange)
             unwatch_close(exchange, &exchange->value_fd);
             return;
         }
-        if (exchange->value.length + (size_t)n <= VALUE_MAX)
+        exchange->value_too_long |= exchange->value.length + (size_t)n > VALUE_MAX;
+        if (!exchange->value_too_long)
             buf_append(&exchange->value, bytes, (size_t)n);
     }
 }

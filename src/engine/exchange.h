@@ -50,6 +50,7 @@ struct exchange {
     const cordon_filter *filter;
     int value_fd;
     struct buf value;
+    bool value_too_long;
     int stdin_read, stdin_write; /* both kept: a program that closes its end must not raise SIGPIPE in the host */
     int stdin_source;            /* descriptor being passed on, or -1 */
     bool stdin_pollable;

@@ -166,6 +166,16 @@ int cordon_result_add_redaction(cordon_result *result, const char *rule, const c
     return 0;
 }
 
+const char *result_id(const cordon_result *result)
+{
+    return result->id;
+}
+
+const struct account *result_account(const cordon_result *result)
+{
+    return &result->account;
+}
+
 void cordon_result_free(cordon_result *result)
 {
     if (!result)

@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "engine/account.h"
 #include "engine/prepare.h"
+#include "engine/result_json.h"
 #include "explain/explain.h"
 #include "warden/protocol.h"
 
@@ -47,8 +49,10 @@ struct cordon_result {
     uint64_t queue_us;
     struct outcome program;
     struct outcome *compile; /* NULL: no compile step */
-    char *value;             /* JSON text, or NULL */
+    char *value;             /* what the program wrote as its value, or NULL */
+    size_t value_length;
     char *reason;
+    struct account account; /* of the run's cells */
     struct explanation error;
     bool has_error;
     bool base64_output;
@@ -78,8 +82,6 @@ struct cordon_result *result_new(struct cordon_engine *engine, const struct prep
                                  const cordon_run_options *options);
 /* Of a request whose first run was cancelled before it began; NULL without memory. */
 struct cordon_result *result_of_nothing(struct cordon_engine *engine, const char *language);
-/* The result as JSON; NULL when memory is out. */
-json_t *result_object(const cordon_result *result);
 /* The one line that says why; NULL for ok. `step` is "" or "the compile step ". */
 char *reason_text(const struct outcome *outcome, const char *step);
 /* Names the memory limit in the reason of a program that ended by itself and whose messages tell of memory running out:

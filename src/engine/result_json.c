@@ -9,7 +9,9 @@
 #include "base/sha256.h"
 #include "engine/result.h"
 #include "engine/result_files.h"
+#include "output/json_text.h"
 #include "output/utf8.h"
+#include "output/value.h"
 
 void sha256_hex(const void *bytes, size_t length, char hex[65])
 {
@@ -155,9 +157,9 @@ static json_t *compile_json(const cordon_result *result)
 }
 
 /* The program wrote it, so it may be anything; only JSON is passed on. */
-static json_t *value_json(const char *value)
+static json_t *value_json(const cordon_result *result)
 {
-    json_t *parsed = value ? json_loads(value, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *parsed = result->value ? value_parse(result->value, result->value_length) : NULL;
     return parsed ? parsed : json_null();
 }
 
@@ -190,7 +192,7 @@ json_t *result_object(const cordon_result *result)
         add_origin(object, result);
     json_object_set_new(object, "created_at", json_string(result->created_at));
     add_outcome(object, &result->program, result->base64_output);
-    json_object_set_new(object, "value", value_json(result->value));
+    json_object_set_new(object, "value", value_json(result));
     json_object_set_new(object, "compile", compile_json(result));
     json_object_set_new(object, "reason", string_or_null(result->reason));
     json_object_set_new(object, "error", error_json(result));
@@ -209,7 +211,7 @@ const char *cordon_result_json(cordon_result *result)
     if (result->json)
         return result->json;
     json_t *object = result_object(result);
-    result->json = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+    result->json = object ? json_text(object, NULL) : NULL;
     json_decref(object);
     return result->json;
 }

@@ -47,6 +47,7 @@ struct cordon_run {
     int cancel;       /* eventfd, so that any thread or signal handler may ask */
     bool cancelled;
     struct cordon_result *result;
+    struct account account;
     cordon_error failure;
 };
 
@@ -269,6 +270,7 @@ static int finish_compile(cordon_run *run, cordon_error *err)
         return error_nomem(err);
     int code = 0;
     bool built = result->compile->status == CORDON_STATUS_OK;
+    account_cell(&run->account, result->compile, !built);
     if (built)
         code = collect_files(run->exchange.work_fd, (char *const *)manifest->compile->outputs,
                              manifest->compile->outputs_count, &run->made, err);
@@ -311,6 +313,7 @@ static int finish_program(cordon_run *run, cordon_error *err)
     run->stage = STAGE_DONE;
     if (take_outcome(run, &result->program) < 0)
         return error_nomem(err);
+    account_cell(&run->account, &result->program, true);
     bool stopped_writing = result->program.status == CORDON_STATUS_SIGNALED && result->program.signal == SIGXFSZ;
     if ((result->program.status == CORDON_STATUS_NONZERO_EXIT || stopped_writing) && file_is_full(run)) {
         result->program.status = CORDON_STATUS_DISK_LIMIT;
@@ -320,8 +323,10 @@ static int finish_program(cordon_run *run, cordon_error *err)
     if (run->exchange.stop_sent && result->program.status <= CORDON_STATUS_SIGNALED)
         result->program.status = CORDON_STATUS_OUTPUT_LIMIT;
     result->reason = reason_text(&result->program, "");
-    if (run->exchange.value.length)
-        result->value = filter_text(run, "value", take_ptr(&run->exchange.value.data), &run->exchange.value.length);
+    if (run->exchange.value.length && !run->exchange.value_too_long) {
+        result->value_length = run->exchange.value.length;
+        result->value = filter_text(run, "value", take_ptr(&run->exchange.value.data), &result->value_length);
+    }
     result_collect(result, run->exchange.work_fd, run->prepared.request, &run->step, run->options.filter);
     end_stage(run);
     analyse(run);
@@ -391,6 +396,7 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
         return error_nomem(err);
     run->engine = engine_ref(engine);
     run->options = options ? *options : defaults;
+    run->account.queue_us = run->options.queue_us;
     run->epoll = run->cancel = run->step.prebuilt = -1;
     run->is_private = manner.is_private;
     run->quiet = manner.quiet;
@@ -435,6 +441,11 @@ int run_start_quietly(cordon_engine *engine, const cordon_request *request, cons
                       cordon_run **out, cordon_error *err)
 {
     return start(engine, request, options, (struct manner){.quiet = true}, out, err);
+}
+
+const struct account *run_account(const cordon_run *run)
+{
+    return &run->account;
 }
 
 void run_watch_output(cordon_run *run)
@@ -523,6 +534,7 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
         return error_set(err, CORDON_ESTATE, "run", "the result was taken already");
     if (run->compile_only && run->result->compile && !(run->compile = compile_step_again(run->result->compile)))
         return error_nomem(err);
+    run->result->account = run->account;
     *result = take_ptr(&run->result);
     return 0;
 }

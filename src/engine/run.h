@@ -5,6 +5,8 @@
 
 #include <cordon/run.h>
 
+#include "engine/account.h"
+
 /* Starts a run that ends after the compile step. Its result is that of a program that was not run: `compile_error`, or
  * `ok` without output. A language that is not compiled is CORDON_ESTATE. */
 int run_compile(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
@@ -21,5 +23,8 @@ int run_start_quietly(cordon_engine *engine, const cordon_request *request, cons
                       cordon_run **run, cordon_error *err);
 /* From here on output is taken as it comes. */
 void run_watch_output(cordon_run *run);
+
+/* What the run's cells used so far, also when the run failed. Lives as long as the run. */
+const struct account *run_account(const cordon_run *run);
 
 #endif

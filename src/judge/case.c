@@ -26,6 +26,39 @@ struct program_input case_input(const struct bench *bench, size_t index)
     return input;
 }
 
+/* What the caller may ask for, and what it then gets. */
+static int admit(const struct program *program, cordon_request *request, struct judge_needs *needs, cordon_error *err)
+{
+    const struct judge_options *options = program->options;
+    struct limits limits = request->limits;
+    int code = options && options->admit ? options->admit(options->policy, request, &limits, err)
+                                         : limits_complete(&limits, request->profile, err);
+    int64_t memory = limits.value[LIMIT_MEMORY_BYTES], processes = limits.value[LIMIT_PROCESSES];
+    if (code == 0 && memory > needs->memory_bytes)
+        needs->memory_bytes = memory;
+    if (code == 0 && processes > needs->processes)
+        needs->processes = processes;
+    return code;
+}
+
+static int64_t add_needs(int64_t a, int64_t b)
+{
+    return a > LIMIT_UNLIMITED - b ? LIMIT_UNLIMITED : a + b;
+}
+
+struct judge_needs bench_needs(const struct bench *bench)
+{
+    const struct judge_needs *program = &bench->program_needs, *checker = &bench->checker_needs,
+                             *interactor = &bench->interactor_needs;
+    struct judge_needs needs = {add_needs(program->memory_bytes, interactor->memory_bytes),
+                                add_needs(program->processes, interactor->processes)};
+    if (checker->memory_bytes > needs.memory_bytes)
+        needs.memory_bytes = checker->memory_bytes;
+    if (checker->processes > needs.processes)
+        needs.processes = checker->processes;
+    return needs;
+}
+
 /* A helper is run under the same tolerance for missing controls as the program beside it. */
 static int open_helper(struct bench *bench, const json_t *request, const json_t *json, size_t index, cordon_error *err)
 {
@@ -52,6 +85,9 @@ static int open_helper(struct bench *bench, const json_t *request, const json_t 
     cordon_request *made = NULL;
     if (code == 0)
         code = program_request(helper, &nothing, &made, err);
+    if (code == 0)
+        code = program_error(
+            helper, admit(helper, made, one->checker ? &bench->checker_needs : &bench->interactor_needs, err), err);
     cordon_request_free(made);
     return code;
 }
@@ -80,7 +116,22 @@ static int open_helpers(struct bench *bench, const json_t *request, cordon_error
     return 0;
 }
 
-static int check_cases(const struct bench *bench, cordon_error *err)
+/* Whose limit it is that is refused: the case's, or that of all cases, or the request's. */
+static void point_to_limits(const struct bench *bench, const struct spec_case *one, const struct program_input *input,
+                            cordon_error *err)
+{
+    const json_t *of[] = {bench->spec->limits, one->limits};
+    char field[sizeof err->field];
+    const char *name = strrchr(err->field, '/');
+    for (int i = 1; i >= 0 && name; i--)
+        if (json_object_get(of[i], name + 1)) {
+            snprintf(field, sizeof field, "%s/limits%s", input->pointer[i], name);
+            memcpy(err->field, field, sizeof err->field);
+            return;
+        }
+}
+
+static int check_cases(struct bench *bench, cordon_error *err)
 {
     for (size_t i = 0; i < bench->spec->count; i++) {
         const struct spec_case *one = &bench->spec->cases[i];
@@ -92,14 +143,12 @@ static int check_cases(const struct bench *bench, cordon_error *err)
         int code = program_request(&bench->program, &input, &request, err);
         if (code < 0)
             return code;
-        struct limits limits = request->limits;
-        code = limits_complete(&limits, request->profile, err);
+        code = admit(&bench->program, request, &bench->program_needs, err);
         cordon_request_free(request);
-        if (code < 0) {
-            if (err && one->limits)
-                snprintf(err->field, sizeof err->field, "%s/limits", input.pointer[1]);
+        if (code < 0 && err)
+            point_to_limits(bench, one, &input, err);
+        if (code < 0)
             return code;
-        }
     }
     return 0;
 }

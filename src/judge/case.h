@@ -14,6 +14,8 @@ struct bench {
     size_t helper_count;
     struct program **helper_of; /* by case; NULL where it has none */
     struct runs runs;
+    /* The most that one program, one checker and one interactor are asked to have. */
+    struct judge_needs program_needs, checker_needs, interactor_needs;
 };
 
 struct verdict {
@@ -30,6 +32,8 @@ struct verdict {
 int bench_open(struct bench *bench, cordon_engine *engine, const json_t *request, const struct spec *spec,
                const struct judge_options *options, cordon_error *err);
 void bench_close(struct bench *bench);
+/* What the cells of one case may have at once: a checker runs after the program, an interactor beside it. */
+struct judge_needs bench_needs(const struct bench *bench);
 
 /* An error means that Cordon failed, or that the request cannot be run at all. */
 int case_run(struct bench *bench, size_t index, struct verdict *verdict, cordon_error *err);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/result.h"
+#include "engine/run.h"
 #include "output/glob.h"
 #include "plan/request.h"
 #include "plan/word.h"
@@ -254,8 +255,20 @@ static int parse_request(json_t *whole, cordon_request **request, cordon_error *
     return code;
 }
 
+/* The limits of a compiler are Cordon's choice where the request sets none, so they are lowered rather than refused. */
+static int count_needs(cordon_request *request, const struct judge_options *options, struct judge_needs *needs,
+                       cordon_error *err)
+{
+    if (options && options->bound)
+        options->bound(options->policy, request);
+    struct limits limits = request->limits;
+    int code = limits_complete(&limits, request->profile, err);
+    *needs = (struct judge_needs){limits.value[LIMIT_MEMORY_BYTES], limits.value[LIMIT_PROCESSES]};
+    return code;
+}
+
 int framework_check(const struct framework *framework, const json_t *request, const struct spec *spec,
-                    cordon_error *err)
+                    const struct judge_options *options, struct judge_needs *needs, cordon_error *err)
 {
     cordon_request *parsed = NULL;
     if (json_object_get(request, "args"))
@@ -264,6 +277,8 @@ int framework_check(const struct framework *framework, const json_t *request, co
     int code = whole ? parse_request(whole, &parsed, err) : err ? err->code : CORDON_EINVAL;
     if (code == 0)
         code = request_check(parsed, err);
+    if (code == 0 && needs)
+        code = count_needs(parsed, options, needs, err);
     cordon_request_free(parsed);
     json_decref(whole);
     return code;
@@ -310,11 +325,13 @@ static int run_request(cordon_engine *engine, json_t *whole, const struct judge_
     cordon_run *run = NULL;
     int code = parse_request(whole, &request, err);
     if (code == 0 && options && options->bound)
-        options->bound(options->bound_context, request);
+        options->bound(options->policy, request);
     if (code == 0)
         code = cordon_run_start(engine, request, NULL, &run, err);
     if (code == 0)
         code = wait_for(run, options, result, err);
+    if (run && options && options->account)
+        account_add(options->account, run_account(run));
     cordon_run_free(run);
     cordon_request_free(request);
     return code;

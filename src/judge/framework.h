@@ -18,7 +18,7 @@ int framework_run(cordon_engine *engine, const struct framework *framework, cons
                   struct report *report, cordon_error *err);
 /* Makes the request of that run, but for what only an engine can tell: says what is wrong with it. */
 int framework_check(const struct framework *framework, const json_t *request, const struct spec *spec,
-                    cordon_error *err);
+                    const struct judge_options *options, struct judge_needs *needs, cordon_error *err);
 
 /* Reads every runner, so that none is read from a file later. */
 int frameworks_read_ahead(const cordon_engine *engine, cordon_error *err);

@@ -60,8 +60,10 @@ static int side_start(struct side *side, struct bench *bench, struct program *pr
 
 static void side_close(struct side *side, struct bench *bench)
 {
-    if (side->run)
+    if (side->run) {
         runs_remove(&bench->runs, &side->one);
+        runs_charge(&bench->runs, side->run);
+    }
     cordon_run_free(side->run);
     cordon_request_free(side->request);
     cordon_result_free(side->result);

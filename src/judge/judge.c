@@ -105,6 +105,8 @@ static int run_cases(cordon_engine *engine, const json_t *request, const struct 
         code = hand_over(result, failed, answer, err);
         tally_free(&tally);
     }
+    if (options && options->account)
+        account_add(options->account, &bench.runs.account);
     bench_close(&bench);
     return code;
 }
@@ -179,7 +181,7 @@ static int run_framework(cordon_engine *engine, const json_t *request, const str
     struct report report = {0};
     int code = framework_find(engine, request, spec, &framework, err);
     if (code == 0)
-        code = framework_check(framework, request, spec, err);
+        code = framework_check(framework, request, spec, NULL, NULL, err);
     if (code == 0)
         code = framework_run(engine, framework, request, spec, options, &result, &report, err);
     if (code < 0)
@@ -261,7 +263,8 @@ int judge_run(cordon_engine *engine, const json_t *request, const struct judge_o
     return *result ? 0 : error_nomem(err);
 }
 
-int judge_check(const json_t *request, cordon_error *err)
+int judge_check(const json_t *request, const struct judge_options *options, struct judge_needs *needs,
+                cordon_error *err)
 {
     auto_spec struct spec spec = {0};
     cordon_error unasked = {0};
@@ -271,12 +274,15 @@ int judge_check(const json_t *request, cordon_error *err)
         return code;
     if (spec.cases) {
         struct bench bench;
-        code = bench_open(&bench, NULL, request, &spec, NULL, err);
-        if (code == 0)
-            bench_close(&bench);
-        return code;
+        code = bench_open(&bench, NULL, request, &spec, options, err);
+        if (code < 0)
+            return code;
+        if (needs)
+            *needs = bench_needs(&bench);
+        bench_close(&bench);
+        return 0;
     }
     const struct framework *framework;
     code = framework_find(NULL, request, &spec, &framework, err);
-    return code < 0 ? code : framework_check(framework, request, &spec, err);
+    return code < 0 ? code : framework_check(framework, request, &spec, options, needs, err);
 }

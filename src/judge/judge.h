@@ -9,6 +9,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "engine/account.h"
+#include "plan/limits.h"
+
 struct judge_options {
     unsigned parallel;         /* cases at a time; 0: one */
     const atomic_bool *cancel; /* ends the run under way, and those to come are not started; may be NULL */
@@ -19,9 +22,19 @@ struct judge_options {
     void *context;
     /* What a case printed is compared as it is, but shown through this; may be NULL. */
     const cordon_filter *filter;
+    /* Judges the limits that a program is asked to have, when the tests are checked: refuses those above a ceiling, or
+     * tells the limits in effect. May be NULL. */
+    int (*admit)(const void *context, cordon_request *request, struct limits *limits, cordon_error *err);
     /* Sees the request of every run, whoever's limits it has, before it is started; may lower them. May be NULL. */
     void (*bound)(const void *context, cordon_request *request);
-    const void *bound_context;
+    const void *policy; /* the context of both */
+    /* Set to what every cell used, checkers, interactors and compile steps included, also on failure. May be NULL. */
+    struct account *account;
+};
+
+/* What the cells of tests may have at the same time, at most; LIMIT_UNLIMITED where there is no bound. */
+struct judge_needs {
+    int64_t memory_bytes, processes;
 };
 
 /* `request` is a Request object whose `tests` is set. The result is that of the first case that did not pass, or of the
@@ -31,8 +44,10 @@ int judge_result(cordon_engine *engine, const json_t *request, const struct judg
 /* The same, as JSON. */
 int judge_run(cordon_engine *engine, const json_t *request, const struct judge_options *options, json_t **result,
               cordon_error *err);
-/* Whether this is a request for tests: says what is wrong with `tests` before anything runs. */
-int judge_check(const json_t *request, cordon_error *err);
+/* Whether this is a request for tests: says what is wrong with `tests` before anything runs. `options` and `needs` may
+ * be NULL. */
+int judge_check(const json_t *request, const struct judge_options *options, struct judge_needs *needs,
+                cordon_error *err);
 
 /* Whether the caller may ask for the end while the tests run, and whether it has. */
 static inline bool judge_can_stop(const struct judge_options *options)

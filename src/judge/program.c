@@ -119,6 +119,11 @@ static int apply(cordon_request *request, const struct program *program, const s
     return code;
 }
 
+int program_error(const struct program *program, int code, cordon_error *err)
+{
+    return with_prefix(code, program->pointer, err);
+}
+
 int program_request(const struct program *program, const struct program_input *input, cordon_request **request,
                     cordon_error *err)
 {
@@ -130,7 +135,7 @@ int program_request(const struct program *program, const struct program_input *i
         return with_prefix(code, program->pointer, err);
     code = apply(made, program, input, err);
     if (code == 0 && program->options && program->options->bound)
-        program->options->bound(program->options->bound_context, made);
+        program->options->bound(program->options->policy, made);
     if (code == 0)
         *request = take_ptr(&made);
     return code;

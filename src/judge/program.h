@@ -48,6 +48,8 @@ void program_close(struct program *program);
 /* The request of one run; freed by the caller. */
 int program_request(const struct program *program, const struct program_input *input, cordon_request **request,
                     cordon_error *err);
+/* `code`, after its error was made to name a field of this program. */
+int program_error(const struct program *program, int code, cordon_error *err);
 /* Compiles it when nobody has yet; others wait meanwhile. `failed` is set afterwards if that did not go well. */
 int program_prepare(struct program *program, cordon_engine *engine, struct runs *runs, cordon_error *err);
 /* After program_prepare(). The request is the caller's, and stays until the run is freed. */

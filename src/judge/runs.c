@@ -48,11 +48,19 @@ void runs_cancel_from(struct runs *runs, size_t index)
     pthread_mutex_unlock(&runs->lock);
 }
 
+void runs_charge(struct runs *runs, const cordon_run *run)
+{
+    pthread_mutex_lock(&runs->lock);
+    account_add(&runs->account, run_account(run));
+    pthread_mutex_unlock(&runs->lock);
+}
+
 int runs_wait(struct runs *runs, size_t index, cordon_run *run, cordon_result **result, cordon_error *err)
 {
     struct runs_one one = {.run = run, .index = index};
     runs_add(runs, &one);
     int code = cordon_run_wait(run, result, err);
     runs_remove(runs, &one);
+    runs_charge(runs, run);
     return code;
 }

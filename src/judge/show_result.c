@@ -59,11 +59,27 @@ static int show_file(struct result_file *file, const cordon_filter *filter)
     return 0;
 }
 
+static int show_value(cordon_result *result, const cordon_filter *filter)
+{
+    struct buf clean = {0};
+    if (!filter->text || !result->value)
+        return 0;
+    buf_append(&clean, "", 0);
+    filter->text(filter->context, "value", result->value, result->value_length, append, &clean);
+    if (clean.failed) {
+        buf_free(&clean);
+        return -1;
+    }
+    free(result->value);
+    result->value = clean.data;
+    result->value_length = clean.length;
+    return 0;
+}
+
 int show_result(cordon_result *result, const cordon_filter *filter)
 {
     /* What was read from the program's messages may hold what those held. The rest is Cordon's or the caller's own. */
-    char **const texts[] = {&result->error.type, &result->error.message, &result->error.traceback, &result->error.hint,
-                            &result->value};
+    char **const texts[] = {&result->error.type, &result->error.message, &result->error.traceback, &result->error.hint};
     int code = filter ? show_outcome(&result->program, filter) : 0;
     if (!filter)
         return 0;
@@ -71,6 +87,8 @@ int show_result(cordon_result *result, const cordon_filter *filter)
         code = show_outcome(result->compile, filter);
     for (size_t i = 0; i < ARRAY_LEN(texts) && code == 0; i++)
         code = replace_string(filter, texts[i]);
+    if (code == 0)
+        code = show_value(result, filter);
     for (size_t i = 0; i < result->file_count && code == 0; i++)
         code = show_file(&result->files[i], filter);
     return code;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "output/redact_stream.h"
 #include "output/utf8.h"
+#include "output/value.h"
 #include "plan/word.h"
 
 enum { WHERE_STDOUT, WHERE_STDERR, WHERE_VALUE, WHERE_FILE, WHERES };
@@ -191,7 +192,7 @@ static void append(void *sink, const void *bytes, size_t length)
 
 static bool is_json(const char *bytes, size_t length)
 {
-    json_t *parsed = length ? json_loadb(bytes, length, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *parsed = length ? value_parse(bytes, length) : NULL;
     json_decref(parsed);
     return parsed;
 }

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "cli/report.h"
+#include "output/json_text.h"
 
 /* How often the file may be replaced by another batch between its opening and its lock. */
 #define OPEN_TRIES 16
@@ -230,7 +231,7 @@ int batch_output_find(struct batch_output *output, const struct task *task, enum
 
 int batch_output_add(struct batch_output *output, const json_t *result, cordon_error *err)
 {
-    auto_free char *text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    auto_free char *text = json_text(result, NULL);
     auto_buf struct buf line = {0};
     if (!text)
         return error_nomem(err);

@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "engine/result_json.h"
 #include "judge/judge.h"
 #include "judge/runs.h"
 #include "plan/request_json.h"
@@ -93,9 +94,8 @@ static int run_plain(struct batch *batch, const cordon_request *request, const s
         code = runs_wait(&batch->runs, 0, run, &result, err);
     if (code == 0)
         sanitizer_tell(sanitizer, result);
-    const char *json = code == 0 ? cordon_result_json(result) : NULL;
     if (code == 0) {
-        *answer = json ? json_loads(json, JSON_ALLOW_NUL, NULL) : NULL;
+        *answer = result_object(result);
         code = *answer ? 0 : error_nomem(err);
     }
     cordon_result_free(result);

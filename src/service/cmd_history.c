@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "output/json_text.h"
 #include "service/commands.h"
 #include "service/store_flags.h"
 
@@ -192,7 +193,7 @@ static int list(struct store *store, struct flags *flags, cordon_error *err)
     }
     if (!flags->store.json)
         return print_table(items);
-    auto_free char *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    auto_free char *text = json_text(answer, NULL);
     return text ? report_json_text(text) : error_nomem(err);
 }
 
@@ -228,7 +229,7 @@ static int print_whole(const json_t *result)
     {
         if (is_shown_apart(name) && json_is_string(value))
             continue;
-        auto_free char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+        auto_free char *text = json_text(value, NULL);
         if (!text)
             return EXIT_OWN_FAILURE;
         terminal_tint(stdout, TINT_DIM, name);

@@ -10,6 +10,8 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "engine/result_json.h"
+#include "output/json_text.h"
 #include "service/commands.h"
 #include "service/compare.h"
 #include "service/sanitizer.h"
@@ -95,7 +97,7 @@ static int make_request(struct store *store, const char *id, const struct flags 
     code = put_secrets_back(object, flags->secrets, err);
     if (code < 0)
         return code;
-    auto_free char *complete = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    auto_free char *complete = json_text(object, NULL);
     return complete ? cordon_request_from_json(complete, strlen(complete), request, err) : error_nomem(err);
 }
 
@@ -113,8 +115,7 @@ static int run_again(const cordon_request *request, json_t **after, cordon_error
         code = cordon_execute(engine, request, &options, &result, err);
     if (code == 0)
         sanitizer_tell(&sanitizer, result);
-    const char *text = code == 0 ? cordon_result_json(result) : NULL;
-    *after = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    *after = code == 0 ? result_object(result) : NULL;
     if (code == 0 && !*after)
         code = error_nomem(err);
     cordon_result_free(result);
@@ -167,7 +168,7 @@ static char *shown(const json_t *value, size_t offset)
             part = json_stringn(text, cut);
     } else
         part = json_incref((json_t *)value);
-    char *text = part ? json_dumps(part, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12)) : strdup("?");
+    char *text = part ? json_text(part, NULL) : strdup("?");
     if (text && !json_is_string(value) && strlen(text) > SHOWN_MAX)
         memcpy(text + SHOWN_MAX - 3, "...", 4);
     return text;
@@ -230,7 +231,7 @@ static int print_json(json_t *comparison, const char *id, json_t *after)
 {
     json_object_set_new(comparison, "id", json_string(id));
     json_object_set(comparison, "result", after);
-    auto_free char *text = json_dumps(comparison, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    auto_free char *text = json_text(comparison, NULL);
     return text ? report_json_text(text) : EXIT_OWN_FAILURE;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/terminal.h"
 #include "judge/compare.h"
 #include "judge/judge.h"
+#include "output/json_text.h"
 #include "plan/request_json.h"
 #include "service/commands.h"
 #include "service/interrupt.h"
@@ -212,7 +213,7 @@ static int settle_language(cordon_engine *engine, const struct test_flags *flags
 static int finish(const struct test_flags *flags, const json_t *result, double seconds)
 {
     if (flags->run.json) {
-        auto_free char *text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
+        auto_free char *text = json_text(result, NULL);
         int code = text ? report_json_text(text) : EXIT_OWN_FAILURE;
         if (code)
             return code;

@@ -70,72 +70,36 @@ static void observe(struct histogram *histogram, uint64_t us)
     histogram->sum_us += us;
 }
 
-static uint64_t number(const json_t *object, const char *key)
+static void count_denials(const struct account *account)
 {
-    double value = json_number_value(json_object_get(object, key));
-    return value > 0 && value < 1e18 ? (uint64_t)value : 0;
-}
-
-static uint64_t ms_as_us(const json_t *object, const char *key)
-{
-    double value = json_number_value(json_object_get(object, key)) * 1000;
-    return value > 0 && value < 1e18 ? (uint64_t)value : 0;
-}
-
-static void count_usage(const json_t *step, unsigned language)
-{
-    const json_t *usage = json_object_get(step, "usage");
-    counts.cpu_us[language] += ms_as_us(usage, "cpu_user_ms") + ms_as_us(usage, "cpu_system_ms");
-    counts.output_bytes[0] += number(usage, "stdout_bytes");
-    counts.output_bytes[1] += number(usage, "stderr_bytes");
-}
-
-static void count_denials(const json_t *step)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(json_object_get(step, "denials"), i, row)
-    {
-        unsigned kind = index_of(metrics_kinds, KIND_COUNT, json_string_value(json_object_get(row, "kind")));
-        counts.denials[kind][intern_call(&counts.denied, json_string_value(json_object_get(row, "what")))] +=
-            number(row, "count");
+    for (size_t i = 0; i < account->denial_count; i++) {
+        const struct account_denial *row = &account->denials[i];
+        counts.denials[index_of(metrics_kinds, KIND_COUNT, row->kind)][intern_call(&counts.denied, row->what)] +=
+            row->count;
     }
-}
-
-static void count_redactions(const json_t *result)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(json_object_get(result, "redactions"), i, row)
-        counts.redactions[intern(&counts.rules, json_string_value(json_object_get(row, "rule")))] +=
-        number(row, "count");
 }
 
 /* A run that never started has no times of its own. */
-static void count_phases(const json_t *result)
+static void count_phases(const struct account *account)
 {
-    static const char *const names[PHASE_COUNT] = {"queue_us", "start_us", "run_us", "finish_us"};
-    const json_t *timing = json_object_get(result, "timing");
-    for (int i = 0; i < PHASE_COUNT; i++)
-        if (json_is_number(json_object_get(timing, names[i])))
-            observe(&counts.phases[i], number(timing, names[i]));
+    const uint64_t phases[PHASE_COUNT] = {account->queue_us, account->start_us, account->run_us, account->finish_us};
+    for (int i = 0; i < PHASE_COUNT && account->programs; i++)
+        observe(&counts.phases[i], phases[i]);
 }
 
-void metrics_run(const json_t *result)
+void metrics_run(const struct metrics_run *run)
 {
+    const struct account *account = run->account;
     pthread_mutex_lock(&lock);
-    unsigned language = intern(&counts.languages, json_string_value(json_object_get(result, "language")));
-    counts.runs[language]
-               [index_of(metrics_statuses, STATUS_COUNT, json_string_value(json_object_get(result, "status")))]++;
-    /* Where the compile step ended the run, the result's own measures are that step's. */
-    const json_t *compile = json_object_get(result, "compile");
-    const json_t *steps[] = {result, json_is_true(json_object_get(compile, "success")) ? compile : NULL};
-    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        count_usage(steps[i], language);
-        count_denials(steps[i]);
-    }
-    count_redactions(result);
-    count_phases(result);
+    unsigned language = intern(&counts.languages, run->language);
+    counts.runs[language][index_of(metrics_statuses, STATUS_COUNT, run->status)]++;
+    counts.cpu_us[language] += account->cpu_us;
+    for (int i = 0; i < 2; i++)
+        counts.output_bytes[i] += account->output_bytes[i];
+    count_denials(account);
+    count_phases(account);
+    for (size_t i = 0; i < run->redaction_count; i++)
+        counts.redactions[intern(&counts.rules, run->redactions[i].rule)] += run->redactions[i].count;
     pthread_mutex_unlock(&lock);
 }
 
@@ -161,6 +125,13 @@ void metrics_http(const char *method, const char *route, int status, uint64_t us
     unsigned at = intern(&counts.routes, route);
     http_row(index_of(metrics_methods, METHOD_COUNT, method), at, status >= 100 && status < 600 ? status : 0)->count++;
     observe(&counts.http_time[at], us);
+    pthread_mutex_unlock(&lock);
+}
+
+void metrics_unrecorded(void)
+{
+    pthread_mutex_lock(&lock);
+    counts.unrecorded++;
     pthread_mutex_unlock(&lock);
 }
 

@@ -6,9 +6,19 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "engine/account.h"
+#include "output/redact.h"
 
+struct metrics_run {
+    const char *language, *status;
+    const struct account *account;
+    const struct redaction *redactions;
+    size_t redaction_count;
+};
 /* A run has ended: counts it by language and status, its times by phase, denials, redactions and bytes. */
-void metrics_run(const json_t *result);
+void metrics_run(const struct metrics_run *run);
+/* A run has ended and could not be recorded. */
+void metrics_unrecorded(void);
 /* A request was answered. `route` is the pattern ("/v1/executions/{id}"), never the path. */
 void metrics_http(const char *method, const char *route, int status, uint64_t us);
 /* A request was refused before it ran: "full", "quota", "draining", "limits". */

@@ -47,6 +47,7 @@ struct counts {
     unsigned http_used;
     struct histogram http_time[NAMES_MAX + 1];
     uint64_t refused[NAMES_MAX + 1];
+    uint64_t unrecorded;
 };
 
 extern const char *const metrics_statuses[STATUS_COUNT];

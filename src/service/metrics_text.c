@@ -144,6 +144,13 @@ static void put_http(const struct counts *counts, struct buf *out)
               counts->refused, 1);
 }
 
+static void put_unrecorded(const struct counts *counts, struct buf *out)
+{
+    put_head(out, "cordon_unrecorded_runs_total", "counter",
+             "Runs that have ended and are missing in the ledger; the log says why.");
+    put_sample(out, "cordon_unrecorded_runs_total", NULL, (double)counts->unrecorded);
+}
+
 /* Pools of one name and kind differ by limits only, which are no label: they are added up. */
 static double pool_sum(const json_t *pools, const json_t *like, const char *key)
 {
@@ -290,6 +297,7 @@ void metrics_write(const struct counts *counts, const struct metrics_now *now, s
     put_denials(counts, out);
     put_output(counts, out);
     put_http(counts, out);
+    put_unrecorded(counts, out);
     put_now(now, out);
     put_process(out);
 }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/run_hooks.h"
+#include "engine/result_json.h"
 #include "plan/request_write.h"
 #include "service/sanitizer.h"
 #include "store/store.h"
@@ -41,15 +42,13 @@ static int record(const struct run_flags *flags, const char *data_dir, cordon_re
         return code;
     json_t *asked = request_to_object(flags->request);
     auto_free char *request = asked ? json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    const char *text = cordon_result_json(result);
-    json_t *parsed = text ? json_loads(text, 0, NULL) : NULL;
-    const char *id = json_string_value(json_object_get(parsed, "id"));
-    struct store_run run = {id, "", request, text};
-    code = request && id ? store_finish(store, &run, err) : error_nomem(err);
+    json_t *object = result_object(result);
+    struct store_run run = {result_id(result), "", request, object, result_account(result)};
+    code = request && object ? store_finish(store, &run, err) : error_nomem(err);
     if (code == 0)
         code = store_flush(store, err);
     store_close(store);
-    json_decref(parsed);
+    json_decref(object);
     json_decref(asked);
     return code;
 }

@@ -194,16 +194,17 @@ static int open_server(struct daemon *daemon, cordon_error *err)
 /* It stays the run of the key that asked for it. */
 static void settle_run(struct api *api, const char *id, const cordon_error *why)
 {
-    auto_free char *known = NULL, *text = NULL;
+    auto_free char *known = NULL;
     cordon_error err;
     store_result(api->store, id, NULL, &known, NULL);
-    json_t *accepted = known ? json_loads(known, 0, NULL) : NULL;
+    json_t *accepted = known ? json_loads(known, JSON_ALLOW_NUL, NULL) : NULL;
     const char *created_at = json_string_value(json_object_get(accepted, "created_at"));
-    text = result_of_failure(id, created_at ? created_at : "", json_string_value(json_object_get(accepted, "language")),
-                             why);
-    struct store_run run = {id, NULL, NULL, text ? text : "{}"};
+    json_t *told = result_of_failure(id, created_at ? created_at : "",
+                                     json_string_value(json_object_get(accepted, "language")), why);
+    struct store_run run = {id, NULL, NULL, told, NULL};
     if (store_finish(api->store, &run, &err) < 0)
         log_error("store", &err);
+    json_decref(told);
     json_decref(accepted);
 }
 

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "output/json_text.h"
 #include "plan/word.h"
 #include "store/internal.h"
 
@@ -265,7 +266,7 @@ int store_list(struct store *store, const struct store_query *query, char **json
     auto_json json_t *answer = json_pack("{s:O, s:o}", "items", items, "next_cursor", cursor ? cursor : json_null());
     if (code < 0)
         return code;
-    *json = answer ? json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+    *json = answer ? json_text(answer, NULL) : NULL;
     return *json ? 0 : error_nomem(err);
 }
 

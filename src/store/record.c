@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/sha256.h"
+#include "engine/account.h"
+#include "output/json_text.h"
 
 /* Fifteen digits bring every number back that was written with fewer. */
 #define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
@@ -108,28 +110,10 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-static double cpu_ms(const json_t *result)
-{
-    const json_t *usage = json_object_get(result, "usage");
-    return json_number_value(json_object_get(usage, "cpu_user_ms")) +
-           json_number_value(json_object_get(usage, "cpu_system_ms"));
-}
-
-static json_int_t count_denials(const json_t *result)
-{
-    json_int_t count = 0;
-    size_t i;
-    const json_t *denial;
-    json_array_foreach(json_object_get(result, "denials"), i, denial) count +=
-        json_integer_value(json_object_get(denial, "count"));
-    return count;
-}
-
-static char *dump_entry(const struct record *record, const json_t *result)
+static char *dump_entry(const struct record *record, const json_t *result, const struct account *account)
 {
     char finished_at[RECORD_TIME];
     record_time_now(finished_at);
-    const json_t *compile = json_object_get(result, "compile");
     auto_json json_t *entry = json_object();
     for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
         json_t *value = json_object_get(result, copied[i]);
@@ -143,7 +127,7 @@ static char *dump_entry(const struct record *record, const json_t *result)
     json_object_set_new(entry, "created_at", json_string(record->created_at));
     json_object_set_new(entry, "finished_at", json_string(finished_at));
     json_object_set_new(entry, "cpu_ms", json_real(record->cpu_ms));
-    json_object_set_new(entry, "denials_count", json_integer(count_denials(result) + count_denials(compile)));
+    json_object_set_new(entry, "denials_count", json_integer(account ? (json_int_t)account->denied : 0));
     return json_dumps(entry, DUMP_FLAGS | JSON_SORT_KEYS);
 }
 
@@ -158,15 +142,17 @@ static int keep_output(struct record *record, json_t *result, enum text_part par
     return json_object_set_new(result, parts[part].name, json_null());
 }
 
-static int make_finished(struct record *record, json_t *result, enum store_keep keep)
+/* The outputs are texts of their own, so the rest is a copy of the outer object alone. */
+static int make_finished(struct record *record, const struct store_run *run, enum store_keep keep)
 {
+    auto_json json_t *result = json_copy((json_t *)run->result);
     if (keep_output(record, result, TEXT_STDOUT, keep) < 0 || keep_output(record, result, TEXT_STDERR, keep) < 0)
         return -1;
-    auto_free char *rest = json_dumps(result, DUMP_FLAGS);
+    auto_free char *rest = json_text(result, NULL);
     if (!rest || keep_text(record, TEXT_RESULT, rest, strlen(rest), keep) < 0)
         return -1;
-    record->cpu_ms = cpu_ms(result) + cpu_ms(json_object_get(result, "compile"));
-    record->entry = dump_entry(record, result);
+    record->cpu_ms = run->account ? account_cpu_ms(run->account) : 0;
+    record->entry = dump_entry(record, result, run->account);
     return record->entry ? 0 : -1;
 }
 
@@ -175,8 +161,9 @@ static const char *member(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static int make_common(struct record *record, const struct store_run *run, const json_t *result, enum store_keep keep)
+static int make_common(struct record *record, const struct store_run *run, enum store_keep keep)
 {
+    const json_t *result = run->result;
     auto_json json_t *request = json_loads(run->request ? run->request : "{}", JSON_ALLOW_NUL, NULL);
     const char *language = member(result, "language"), *created = member(result, "created_at");
     if (!language)
@@ -198,10 +185,9 @@ int record_make(struct record *record, const struct store_run *run, enum store_k
     *record = (struct record){0};
     if (!run->id || !*run->id)
         return error_set(err, CORDON_EINVAL, "store", "a run without an id cannot be recorded");
-    auto_json json_t *result = run->result ? json_loads(run->result, JSON_ALLOW_NUL, NULL) : NULL;
-    if (run->result && !json_is_object(result))
+    if (run->result && !json_is_object(run->result))
         return error_set(err, CORDON_EINVAL, "store", "the result of run %s is not a JSON object", run->id);
-    if (make_common(record, run, result, keep) < 0 || (result && make_finished(record, result, keep) < 0)) {
+    if (make_common(record, run, keep) < 0 || (run->result && make_finished(record, run, keep) < 0)) {
         record_free(record);
         return error_nomem(err);
     }
@@ -224,7 +210,7 @@ json_t *record_summary(const char *entry, bool kept)
 
 static int dump(const json_t *value, char **json, cordon_error *err)
 {
-    *json = value ? json_dumps(value, DUMP_FLAGS) : NULL;
+    *json = value ? json_text(value, NULL) : NULL;
     return *json ? 0 : error_nomem(err);
 }
 

@@ -7,10 +7,12 @@
 #define STORE_STORE_H
 
 #include <cordon/error.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct account;
 struct store;
 
 /* How much of code, inputs and output is kept: nothing beyond the ledger's row and its hashes (NONE keeps not even
@@ -31,9 +33,10 @@ void store_close(struct store *store);
 /* Borrowed for the call. */
 struct store_run {
     const char *id;
-    const char *key;     /* id of the API key, or ""; NULL for store_finish: as it was accepted, like the request */
-    const char *request; /* its JSON, with every secret value replaced by null: what a replay starts from */
-    const char *result;  /* its JSON as delivered, redacted; NULL while it runs */
+    const char *key;      /* id of the API key, or ""; NULL for store_finish: as it was accepted, like the request */
+    const char *request;  /* its JSON, with every secret value replaced by null: what a replay starts from */
+    const json_t *result; /* as delivered, redacted; NULL while it runs */
+    const struct account *account; /* what its cells used; NULL: nothing */
 };
 
 /* A run that somebody will ask for later. It is on the disk when this returns. */

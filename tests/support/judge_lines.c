@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     }
     json_t *request = json_loadf(stdin, JSON_ALLOW_NUL, NULL), *result = NULL;
     if (only_check) {
-        int checked = judge_check(request, &err);
+        int checked = judge_check(request, NULL, NULL, &err);
         json_decref(request);
         return checked < 0 ? fail(&err) : 0;
     }

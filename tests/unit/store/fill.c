@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "engine/account.h"
 #include "store/store.h"
 
 static int fail(const cordon_error *err)
@@ -20,10 +21,13 @@ static int give(struct store *store, json_t *line, cordon_error *err)
 {
     json_t *result = json_object_get(line, "result");
     auto_free char *request = json_dumps(json_object_get(line, "request"), JSON_COMPACT);
-    auto_free char *text = result ? json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+    const json_t *usage = json_object_get(result, "usage");
+    const struct account account = {
+        .cpu_us = (uint64_t)(1000 * (json_number_value(json_object_get(usage, "cpu_user_ms")) +
+                                     json_number_value(json_object_get(usage, "cpu_system_ms"))))};
     const char *id = json_string_value(json_object_get(result ? result : line, "id"));
-    struct store_run run = {id, json_string_value(json_object_get(line, "key")), request, text};
-    return text ? store_finish(store, &run, err) : store_accept(store, &run, err);
+    struct store_run run = {id, json_string_value(json_object_get(line, "key")), request, result, &account};
+    return result ? store_finish(store, &run, err) : store_accept(store, &run, err);
 }
 
 static int give_many(struct store *store, json_t *line, unsigned long count, cordon_error *err)

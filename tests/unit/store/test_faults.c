@@ -30,8 +30,7 @@ static void test_faults__second_writer(void **state)
     assert_ok(store_result(other, "seen", NULL, &text, &err), &err);
     free(text);
     assert_int_equal(store_check(other, &err), CORDON_ESTATE);
-    struct store_run run = {"x", "", "{}", "{}"};
-    assert_int_equal(store_finish(other, &run, &err), CORDON_ESTATE);
+    assert_int_equal(try_finish(other, "x", "", "{}", "{}", &err), CORDON_ESTATE);
     store_close(other);
 }
 
@@ -173,7 +172,7 @@ static void test_faults__full_disk(void **state)
     if (!mount_small(place, 0))
         skip();
     place_begin(place, full);
-    struct store_run kept = {"kept", "", "{\"language\":\"go\"}", NULL};
+    struct store_run kept = {"kept", "", "{\"language\":\"go\"}", NULL, NULL};
     assert_ok(store_accept(place->store, &kept, &err), &err);
     auto_free char *ballast = fill_up(place);
     auto_free char *output = calloc(1, 40001);
@@ -190,7 +189,7 @@ static void test_faults__full_disk(void **state)
     assert_error(&err, "", "the disk is full");
     assert_int_equal(err.sys_errno, ENOSPC);
     assert_int_equal(store_check(place->store, &err), CORDON_ESYSTEM);
-    struct store_run refused = {"refused", "", "{}", NULL};
+    struct store_run refused = {"refused", "", "{}", NULL, NULL};
     assert_int_equal(store_accept(place->store, &refused, &err), CORDON_ESYSTEM);
     /* What waits can be read, and more can still end. */
     json_t *result = result_json(place, "f19");
