@@ -5,14 +5,14 @@ _cordon_languages() {
 }
 
 _cordon_bench() {
-    local values='--workload --runs --seconds --workers --gap --only --json --output --help'
+    local values='--full --within --workload --runs --seconds --workers --gap --only --json --output --help'
     case $2 in
         --workload) values='all true bash python python-work pandas node ruby go' ;;
         --only) values='cordon peers' ;;
         -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$1")
             return ;;
-        --runs | --seconds | --workers | --gap) return ;;
+        --within | --runs | --seconds | --workers | --gap) return ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$1")
 }

@@ -59,6 +59,8 @@ complete -c cordon -n $run -x -l data-dir -a '(__fish_complete_directories)' -d 
 
 complete -c cordon -n $bench -f
 complete -c cordon -n $bench -x -l workload -a 'all true bash python python-work pandas node ruby go' -d 'What is run'
+complete -c cordon -n $bench -l full -d 'Measure as long as steady figures take'
+complete -c cordon -n $bench -x -l within -d 'End after about so many seconds'
 complete -c cordon -n $bench -x -l runs -d 'Runs of each for the latency'
 complete -c cordon -n $bench -x -l seconds -d 'How long each throughput is measured'
 complete -c cordon -n $bench -x -l workers -d 'How many runs at once'

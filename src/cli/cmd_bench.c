@@ -133,7 +133,16 @@ static size_t choose_peers(struct bench *bench, const struct workload *workload,
     return count;
 }
 
-static int run_workload(struct bench *bench, const struct workload *workload, cordon_error *err)
+/* Every workload that is left gets the same part of the time that is left. */
+static uint64_t end_of_workload(const struct bench *bench, size_t workloads_left)
+{
+    uint64_t now = clock_us(), end = started_us + bench->flags.settings.budget_s * UINT64_C(1000000);
+    if (!bench->flags.settings.budget_s)
+        return UINT64_MAX;
+    return now + (end > now ? (end - now) / workloads_left : 0);
+}
+
+static int run_workload(struct bench *bench, const struct workload *workload, uint64_t end_us, cordon_error *err)
 {
     struct contestant contestants[BENCH_CONTESTANTS_MAX] = {0};
     char why[BENCH_REASON_SIZE];
@@ -156,6 +165,7 @@ static int run_workload(struct bench *bench, const struct workload *workload, co
                               .contestants = contestants,
                               .rows = first,
                               .count = count,
+                              .end_us = end_us,
                               .progress = show_progress};
     int code = measure_latency(&all, err);
     if (code == 0 && bench->flags.settings.seconds > 0 && !bench_interrupted)
@@ -205,10 +215,11 @@ static char *as_json(const struct bench *bench)
     for (size_t k = 0; k < settings->worker_count; k++)
         json_array_append_new(workers, json_integer(settings->workers[k]));
     auto_json json_t *object =
-        json_pack("{s:O, s:{s:i, s:f, s:i, s:o}, s:b, s:o, s:O, s:O}", "machine", bench->machine, "settings", "runs",
-                  (int)settings->runs, "seconds", settings->seconds, "gap_ms", (int)settings->gap_ms, "workers",
-                  workers, "interrupted", bench_interrupted != 0, "rows",
-                  show_rows(bench->rows, bench->row_count, settings), "skipped", bench->skipped, "notes", bench->notes);
+        json_pack("{s:O, s:{s:i, s:f, s:i, s:o, s:o}, s:b, s:o, s:O, s:O}", "machine", bench->machine, "settings",
+                  "runs", (int)settings->runs, "seconds", settings->seconds, "gap_ms", (int)settings->gap_ms, "workers",
+                  workers, "budget_s", settings->budget_s ? json_integer(settings->budget_s) : json_null(),
+                  "interrupted", bench_interrupted != 0, "rows", show_rows(bench->rows, bench->row_count, settings),
+                  "skipped", bench->skipped, "notes", bench->notes);
     return object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(8)) : NULL;
 }
 
@@ -292,7 +303,8 @@ static int measure_all(struct bench *bench, cordon_error *err)
     find_peers(bench);
     look_at_machine(bench);
     for (size_t i = 0; i < bench->flags.workload_count && code == 0 && !bench_interrupted; i++)
-        code = run_workload(bench, bench->flags.workloads[i], err);
+        code = run_workload(bench, bench->flags.workloads[i], end_of_workload(bench, bench->flags.workload_count - i),
+                            err);
     if (!bench_interrupted)
         look_at_machine_again(bench);
     return code;

@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from helpers import CORDON, cordon, need, tool, wait_for
+from helpers import CORDON, REPOSITORY, cordon, need, tool, wait_for
 
 PERCENTILES = ("p50_ms", "p90_ms", "p99_ms", "gap_p50_ms", "gap_p90_ms", "gap_p99_ms")
 RATES = ("rate_1", "rate_2", "rate_8")
 QUICK = ("--runs", 3, "--seconds", 0.2, "--gap", 5)
 
 
-def bench(*arguments, code=0):
-    done = cordon("bench", *arguments, "--json", timeout=300)
+def bench(*arguments, code=0, timeout=300):
+    done = cordon("bench", *arguments, "--json", timeout=timeout)
     assert done.code == code, done
     return json.loads(done.out)
 
@@ -80,8 +80,49 @@ def test_the_machine_is_described(measured):
 
 
 def test_the_settings_are_recorded(measured):
-    assert measured["settings"] == {"runs": 3, "seconds": 0.2, "gap_ms": 5, "workers": [1, 2, 8]}
+    assert measured["settings"] == {"runs": 3, "seconds": 0.2, "gap_ms": 5, "workers": [1, 2, 8], "budget_s": None}
     assert measured["interrupted"] is False
+
+
+def test_the_time_is_bounded():
+    """A hundred runs with gaps of half a second would take each contestant 50 s."""
+    need("bash")
+    result = bench("--within", 4, "--gap", 500, "--workload", "bash", "--only", "cordon")
+    assert result["settings"]["budget_s"] == 4 and result["settings"]["runs"] == 100
+    assert {row["name"] for row in result["rows"]} >= {"cordon cold"}
+    for row in result["rows"]:
+        assert row["p50_ms"] > 0 and 0 < row["gap_runs"] < 10, row
+
+
+def test_the_usual_bound():
+    need("bash")
+    process = subprocess.Popen([CORDON, "bench", "--json", "--only", "cordon"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    wait_for(lambda: catches_interrupt(process.pid))
+    process.send_signal(signal.SIGINT)
+    assert json.loads(process.communicate(timeout=60)[0])["settings"]["budget_s"] == 70
+    assert "within 90 seconds" in cordon("bench", "--help").text
+
+
+def catches_interrupt(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt:"))
+    return caught >> (signal.SIGINT - 1) & 1
+
+
+def test_full_has_no_bound():
+    result = bench("--full", "--only", "cordon", "--workload", "bash", "--runs", 1, "--seconds", 0, "--gap", 0)
+    assert result["settings"]["budget_s"] is None
+
+
+def test_the_manual_shows_these_fields(measured):
+    page = (REPOSITORY / "man" / "cordon-bench.1").read_text(encoding="utf-8")
+    shown = json.loads(page.split(".Bd -literal\n")[1].split(".Ed")[0])
+    assert shown.keys() == measured.keys() and shown["settings"].keys() == measured["settings"].keys()
+    assert shown["machine"].keys() == measured["machine"].keys()
+    assert shown["rows"][0].keys() == measured["rows"][0].keys()
+    for entry in measured["skipped"][:1]:
+        assert shown["skipped"][0].keys() == entry.keys()
 
 
 def test_what_is_not_measured_is_null():
@@ -135,7 +176,7 @@ def test_interrupted_it_prints_what_there_is_and_leaves_nothing(tmp_path):
 def test_help():
     done = cordon("bench", "--help")
     assert done.code == 0 and done.text.startswith("Usage: cordon bench")
-    for flag in ("--workload", "--runs", "--seconds", "--workers", "--gap", "--only", "--json", "--output"):
+    for flag in ("--full", "--workload", "--runs", "--seconds", "--workers", "--gap", "--only", "--json", "--output"):
         assert flag in done.text
 
 

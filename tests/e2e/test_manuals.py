@@ -76,7 +76,7 @@ def examples_of(path):
         found = [(match.start(), match[1]) for match in re.finditer(r"^```json\n(.*?)^```", text, re.M | re.S)]
         found += [(match.start(), match[1]) for match in re.finditer(r"(?<!`)`([{\[][^`\n]*[}\]])`", text)]
     else:
-        found = [(match.start(), match[1]) for match in re.finditer(r"^\.Bd -literal.*\n(.*?)^\.Ed", text, re.M | re.S)]
+        found = [(match.start(), match[1]) for match in re.finditer(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", text, re.M | re.S)]
         found += [(match.start(), re.sub(r"(?: [.,;:)])+$", "", match[1])) for match in re.finditer(r"^\.(?:Dl|Li|Ql) (.*)", text, re.M)]
     return [(text.count("\n", 0, at) + 1, one.strip()) for at, one in found if re.match(r"\s*(\{\s*[\"}]|\[\s*[\[{\"\]])", one)]
 

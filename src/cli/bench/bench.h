@@ -88,6 +88,7 @@ struct settings {
     unsigned runs;
     unsigned gap_ms;
     double seconds;
+    unsigned budget_s; /* for all workloads together; 0: as long as it takes */
     unsigned workers[BENCH_WORKERS_MAX];
     size_t worker_count;
 };
@@ -117,6 +118,7 @@ struct bench_flags {
     const struct workload *workloads[BENCH_WORKLOADS_MAX];
     size_t workload_count;
     bool own, peers; /* who takes part */
+    bool full;       /* without a budget, unless one was asked for */
     bool json;
     const char *output;
 };
@@ -188,6 +190,7 @@ struct measurement {
     const struct contestant *contestants;
     struct row *rows; /* one for each contestant */
     size_t count;
+    uint64_t end_us; /* when the figures of this workload must be there; UINT64_MAX: whenever they are */
     /* Told what comes next. */
     void (*progress)(const struct workload *workload, const char *what, const char *who);
 };

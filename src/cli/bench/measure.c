@@ -18,7 +18,12 @@
 #define ROUNDS    3 /* of latency */
 #define PASSES    2 /* of throughput, the second in reverse order */
 #define SETTLE_MS 100
-#define LEAD_IN   0.2 /* of the time for which runs are counted, before it */
+#define LEAD_IN   0.2  /* of the time for which runs are counted, before it */
+#define SLICE_MIN 0.05 /* seconds; a shorter slice counts too few runs to tell anything */
+/* Of the time that is left for a workload: a fifth for the runs back to back, of the rest three eighths for those with
+ * gaps, and then the rates. More for one makes the figures of the others less steady. */
+#define PACKED_PART 0.2
+#define GAPPED_PART 0.375
 
 int lane_open(struct lane *lane, const struct contestant *contestant, const struct workload *workload,
               const struct scratch *scratch, cordon_error *err)
@@ -154,14 +159,16 @@ static size_t block_size(size_t runs, size_t round)
     return (round + 1) * runs / ROUNDS - round * runs / ROUNDS;
 }
 
-/* The first run is not counted. What waits is filled before, as for a burst after a while; how runs fare of which each
- * has to wait for its own cell to be made is for the throughput to tell, of one worker too. */
-static void run_block(struct lane *lane, struct series *series, struct row *row, size_t runs, unsigned gap_ms)
+/* The first run is not counted, and one is counted even when time is up. What waits is filled before, as for a burst
+ * after a while; how runs fare of which each has to wait for its own cell to be made is for the throughput to tell, of
+ * one worker too. */
+static void run_block(struct lane *lane, struct series *series, struct row *row, size_t runs, unsigned gap_ms,
+                      uint64_t end_us)
 {
     struct sample sample;
     if (runs)
         settle(lane, (unsigned)runs + 1, row);
-    for (size_t i = 0; runs && i <= runs && !bench_interrupted; i++) {
+    for (size_t i = 0; runs && i <= runs && (i < 2 || clock_us() < end_us) && !bench_interrupted; i++) {
         if (gap_ms)
             pause_ms(gap_ms);
         lane_run(lane, &sample);
@@ -172,8 +179,19 @@ static void run_block(struct lane *lane, struct series *series, struct row *row,
     }
 }
 
-static void run_rounds(const struct measurement *all, struct lane *lanes, struct series *series, unsigned gap_ms)
+/* When this part of the time until `end_us` is over. */
+static uint64_t part_of(uint64_t end_us, double part)
 {
+    uint64_t now = clock_us();
+    if (end_us == UINT64_MAX)
+        return end_us;
+    return end_us > now ? now + (uint64_t)((double)(end_us - now) * part) : now;
+}
+
+static void run_rounds(const struct measurement *all, struct lane *lanes, struct series *series, unsigned gap_ms,
+                       uint64_t end_us)
+{
+    size_t left = ROUNDS * all->count;
     char what[48];
     if (gap_ms)
         snprintf(what, sizeof what, "latency with gaps of %u ms", gap_ms);
@@ -183,11 +201,13 @@ static void run_rounds(const struct measurement *all, struct lane *lanes, struct
         for (size_t i = 0; i < all->count && !bench_interrupted; i++) {
             size_t index = (i + round) % all->count;
             all->progress(all->workload, what, all->contestants[index].name);
-            run_block(&lanes[index], &series[index], &all->rows[index], block_size(runs_of(all, index), round), gap_ms);
+            run_block(&lanes[index], &series[index], &all->rows[index], block_size(runs_of(all, index), round), gap_ms,
+                      part_of(end_us, 1.0 / (double)left--));
         }
 }
 
-static int run_series(const struct measurement *all, struct lane *lanes, unsigned gap_ms, cordon_error *err)
+static int run_series(const struct measurement *all, struct lane *lanes, unsigned gap_ms, uint64_t end_us,
+                      cordon_error *err)
 {
     struct series series[BENCH_CONTESTANTS_MAX] = {0};
     int code = 0;
@@ -195,7 +215,7 @@ static int run_series(const struct measurement *all, struct lane *lanes, unsigne
         if (series_make(&series[i], runs_of(all, i)) < 0)
             code = error_nomem(err);
     if (code == 0)
-        run_rounds(all, lanes, series, gap_ms);
+        run_rounds(all, lanes, series, gap_ms, end_us);
     for (size_t i = 0; i < all->count; i++) {
         struct row *row = &all->rows[i];
         *(gap_ms ? &row->gapped : &row->packed) = percentiles_of(&series[i]);
@@ -215,9 +235,9 @@ int measure_latency(const struct measurement *all, cordon_error *err)
         lanes[i].account = !all->contestants[i].peer;
     }
     if (code == 0)
-        code = run_series(all, lanes, 0, err);
+        code = run_series(all, lanes, 0, part_of(all->end_us, PACKED_PART), err);
     if (code == 0 && all->settings->gap_ms)
-        code = run_series(all, lanes, all->settings->gap_ms, err);
+        code = run_series(all, lanes, all->settings->gap_ms, part_of(all->end_us, GAPPED_PART), err);
     for (size_t i = 0; i < all->count; i++)
         lane_close(&lanes[i]);
     return code;
@@ -303,23 +323,42 @@ static int run_slice(const struct measurement *all, size_t index, unsigned count
     return code;
 }
 
+/* How long to count in one slice when so many are left; 0 when there is no time for it. */
+static double slice_seconds(const struct measurement *all, size_t slices_left)
+{
+    double wanted = all->settings->seconds / PASSES;
+    if (all->end_us == UINT64_MAX)
+        return wanted;
+    uint64_t now = clock_us();
+    double left = all->end_us > now ? (double)(all->end_us - now) / 1e6 / (double)slices_left : 0;
+    double room = (left - SETTLE_MS / 1000.0) / (1 + LEAD_IN);
+    if (left <= 0)
+        return 0;
+    return room < SLICE_MIN ? SLICE_MIN : room < wanted ? room : wanted;
+}
+
 int measure_rates(const struct measurement *all, cordon_error *err)
 {
     const struct settings *settings = all->settings;
+    size_t slices_left = settings->worker_count * PASSES * all->count;
     int code = 0;
     for (size_t k = 0; k < settings->worker_count; k++) {
         double sums[BENCH_CONTESTANTS_MAX] = {0};
+        unsigned counted[BENCH_CONTESTANTS_MAX] = {0};
         char what[48];
         snprintf(what, sizeof what, "throughput with %u workers", settings->workers[k]);
         for (size_t turn = 0; turn < PASSES * all->count && code == 0 && !bench_interrupted; turn++) {
             size_t index = turn < all->count ? turn : PASSES * all->count - 1 - turn;
-            double rate = 0;
+            double rate = 0, seconds = slice_seconds(all, slices_left--);
+            if (seconds == 0)
+                continue;
             all->progress(all->workload, what, all->contestants[index].name);
-            code = run_slice(all, index, settings->workers[k], settings->seconds / PASSES, &rate, err);
+            code = run_slice(all, index, settings->workers[k], seconds, &rate, err);
             sums[index] += rate;
+            counted[index]++;
         }
         for (size_t i = 0; i < all->count && code == 0 && !bench_interrupted; i++)
-            all->rows[i].rate[k] = sums[i] / PASSES;
+            all->rows[i].rate[k] = counted[i] ? sums[i] / counted[i] : 0;
     }
     return code;
 }
