@@ -57,6 +57,7 @@ static void free_cell(struct warden *warden, struct cell *cell)
     struct watch *watches[] = {&cell->run,     &cell->init_talk, &cell->talk, &cell->init,
                                &cell->program, &cell->listener,  &cell->oom,  &cell->count};
     scout_forget(warden, cell);
+    emptier_forget(warden, cell);
     account_close(warden, cell);
     for (unsigned i = 0; i < ARRAY_LEN(watches); i++)
         loop_forget(warden, watches[i]);
@@ -129,6 +130,10 @@ void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us)
             cell_kill_processes(cell);
             pool_look_for_strangers(warden);
         }
+        return;
+    }
+    if (!warden->leaving && emptier_takes(warden, cell)) {
+        cell->retry_us = now_us + STUCK_RETRIES * RETRY_US; /* the end of the emptying comes sooner */
         return;
     }
     if (cgroup_remove(&warden->cgroups, &cell->cgroup) < 0 && errno == EBUSY) {

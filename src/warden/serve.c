@@ -133,6 +133,7 @@ int warden_serve(struct warden *warden)
     identity_close_all(warden);
     maker_stop(warden);
     scout_close(warden);
+    emptier_close(warden);
     return 0;
 }
 

@@ -95,6 +95,7 @@ struct cell {
     bool quiet;         /* the order's: its start is told late */
     bool alone;         /* when it ended, there had never been a second task */
     bool put_down;      /* after its end: killed, though not reaped */
+    bool emptied;       /* its group was emptied, or need not be */
     bool gone;          /* nothing of it is left; freed at the end of the round */
     struct ending ending;
     uint64_t accepted_us, started_us, ended_us;
@@ -127,6 +128,15 @@ struct scout {
     unsigned lost_count;
 };
 
+/* Empties groups before they are removed. */
+struct emptier {
+    pid_t pid; /* 0: none is at work */
+    struct watch watch;
+    struct cell *cell; /* whose group it empties; NULL when that one is gone */
+    bool many;         /* removed groups that are still there */
+    unsigned removals;
+};
+
 /* User, network, IPC and UTS namespace of slots, used by one cell at a time and again only if proven clean. */
 #define IDENTITY_MAX 27
 struct identity {
@@ -149,6 +159,7 @@ struct maker {
 struct warden {
     struct maker maker;
     struct scout scout;
+    struct emptier emptier;
     struct identity identities[IDENTITY_MAX];
     struct template *templates;
     struct pool *pools;
@@ -179,7 +190,7 @@ struct warden {
 };
 
 /* clang-format off */
-#define WARDEN_EMPTY {.engine.fd = -1, .bell.fd = -1, .scout.watch.fd = -1, .maker.watch.fd = -1}
+#define WARDEN_EMPTY {.engine.fd = -1, .bell.fd = -1, .scout.watch.fd = -1, .maker.watch.fd = -1, .emptier.watch.fd = -1}
 /* clang-format on */
 
 /* serve.c */
@@ -306,6 +317,11 @@ void cell_leave_caller(struct warden *warden, struct cell *cell);
 void cell_clear_away(struct warden *warden, struct cell *cell, uint64_t now_us);
 /* Frees the cells that are gone for good. */
 void cell_collect(struct warden *warden);
+
+/* emptier.c. Whether the group of a cell without processes is being emptied: then it is removed later. */
+bool emptier_takes(struct warden *warden, struct cell *cell);
+void emptier_forget(struct warden *warden, const struct cell *cell);
+void emptier_close(struct warden *warden);
 
 /* maker.c. Has an init cloned for a slot; the cell is `being_made` until it is there. 0, or -1 with errno. */
 int maker_order(struct warden *warden, struct cell *cell, enum cell_step *step);
