@@ -100,6 +100,20 @@ typedef struct cordon_file {
         sizeof(cordon_file), NULL, NULL, 0, NULL                                                                       \
     }
 
+/* A file that matched a pattern and was not collected. */
+typedef struct cordon_skipped_file {
+    size_t struct_size;
+    const char *path;
+    const char *why; /* "it is a symbolic link" */
+    bool has_size;   /* it is a regular file whose size is known */
+    uint64_t size;   /* 0 when the size is not known */
+} cordon_skipped_file;
+
+#define CORDON_SKIPPED_FILE_INIT                                                                                       \
+    {                                                                                                                  \
+        sizeof(cordon_skipped_file), NULL, NULL, false, 0                                                              \
+    }
+
 /* What the program's own messages say about its failure. Each text is NULL and each number 0 when it is unknown. */
 typedef struct cordon_fault {
     size_t struct_size;
@@ -189,6 +203,11 @@ bool cordon_result_usage(const cordon_result *result, cordon_usage *usage);
 bool cordon_result_denial(const cordon_result *result, size_t index, cordon_denial *denial);
 /* Fills in a collected file by its number from 0. Returns false when there is none with this number. */
 bool cordon_result_file(const cordon_result *result, size_t index, cordon_file *file);
+/* Returns how many files matched a pattern and were not collected. */
+uint64_t cordon_result_skipped_files(const cordon_result *result);
+/* Fills in a file that was not collected by its number from 0. Returns false when there is none with this number; only
+ * the first 100 are described. */
+bool cordon_result_skipped_file(const cordon_result *result, size_t index, cordon_skipped_file *file);
 /* Fills in a redaction by its number from 0. Returns false when there is none with this number. */
 bool cordon_result_redaction(const cordon_result *result, size_t index, cordon_redaction *redaction);
 /* Fills in what the program's own messages say about its failure. Returns false when they say nothing. This is advice:

@@ -54,6 +54,21 @@ bool cordon_result_file(const cordon_result *result, size_t index, cordon_file *
     return fill(file, &filled, sizeof filled);
 }
 
+uint64_t cordon_result_skipped_files(const cordon_result *result)
+{
+    return result->skipped;
+}
+
+bool cordon_result_skipped_file(const cordon_result *result, size_t index, cordon_skipped_file *file)
+{
+    if (index >= result->skipped_count)
+        return false;
+    const struct collect_skipped *row = &result->skipped_items[index];
+    const cordon_skipped_file filled = {
+        .path = row->path, .why = row->why, .has_size = row->has_size, .size = row->has_size ? row->size : 0};
+    return fill(file, &filled, sizeof filled);
+}
+
 bool cordon_result_redaction(const cordon_result *result, size_t index, cordon_redaction *redaction)
 {
     if (index >= result->redaction_count)

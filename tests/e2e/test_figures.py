@@ -44,6 +44,7 @@ FIGURES = [
     ("include/cordon/engine.h", "for ten minutes", "src/engine/prebuild.c", "FAILED_AGE", 1),
     ("include/cordon/engine.h", "0 means {} MiB, SIZE_MAX", "src/engine/compile_cache.h", "COMPILE_CACHE_BYTES", MIB),
     ("include/cordon/judge.h", "More than {} are treated as", "src/judge/cases.h", "CASES_PARALLEL_MAX", 1),
+    ("include/cordon/result.h", "only the first {} are described", "src/output/collect.h", "COLLECT_SKIPPED_MAX", 1),
     ("man/cordon.1", "left: at most {} MiB", "src/engine/compile_cache.h", "COMPILE_CACHE_BYTES", MIB),
 ]
 IN_WORDS = {"ten minutes": 600}

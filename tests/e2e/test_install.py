@@ -169,7 +169,7 @@ def test_public_headers_are_clean(compiler, tmp_path):
 def test_structures_begin_with_their_macros(tmp_path):
     """Each CORDON_…_INIT sets every member, in C and in C++."""
     source = tmp_path / "all.c"
-    names = ["ENGINE_OPTIONS", "RUN_OPTIONS", "JUDGE_OPTIONS", "USAGE", "DENIAL", "REDACTION", "FILE", "FAULT", "TEST_COUNTS", "TEST"]
+    names = ["ENGINE_OPTIONS", "RUN_OPTIONS", "JUDGE_OPTIONS", "USAGE", "DENIAL", "REDACTION", "FILE", "SKIPPED_FILE", "FAULT", "TEST_COUNTS", "TEST"]
     body = "".join(f"    cordon_{name.lower()} {name.lower()} = CORDON_{name}_INIT;\n" for name in names)
     body += "".join(f"    if ({name.lower()}.struct_size != sizeof {name.lower()}) return 1;\n" for name in names)
     source.write_text(f"#include <cordon/cordon.h>\nint main(void)\n{{\n{body}    return 0;\n}}\n", encoding="utf-8")

@@ -61,13 +61,20 @@ static void check_files(const cordon_result *result)
     CHECK(!strcmp(file.path, "made.bin") && file.size == 6 && !memcmp(file.content, "hello\n", 7), "%s", file.path);
     CHECK(!strcmp(file.sha256, sum), "%s", file.sha256);
     CHECK(!cordon_result_file(result, 1, &file), "a second file");
+
+    cordon_skipped_file skipped = CORDON_SKIPPED_FILE_INIT;
+    CHECK(cordon_result_skipped_files(result) == 1, "%s", cordon_result_json((cordon_result *)result));
+    CHECK(cordon_result_skipped_file(result, 0, &skipped), "no skipped file");
+    CHECK(!strcmp(skipped.path, "link.bin") && strstr(skipped.why, "symbolic link") && !skipped.has_size, "%s: %s",
+          skipped.path, skipped.why);
+    CHECK(!cordon_result_skipped_file(result, 1, &skipped), "a second skipped file");
 }
 
 static void check_fault(const cordon_result *result)
 {
     cordon_fault fault = CORDON_FAULT_INIT;
     CHECK(cordon_result_fault(result, &fault), "no fault");
-    CHECK(!strcmp(fault.type, "ZeroDivisionError") && fault.line == 5 && *fault.message, "%s in line %ld", fault.type,
+    CHECK(!strcmp(fault.type, "ZeroDivisionError") && fault.line == 6 && *fault.message, "%s in line %ld", fault.type,
           fault.line);
 }
 
@@ -88,8 +95,9 @@ void test_getters(void)
     cordon_engine *engine = open_engine();
     cordon_error err = {0};
     cordon_test_counts counts = CORDON_TEST_COUNTS_INIT;
-    cordon_request *request = new_request("python", "import ctypes\nopen('made.bin', 'w').write('hello\\n')\n"
-                                                    "ctypes.CDLL(None).unshare(0x10000000)\nprint('out')\n1/0\n");
+    cordon_request *request = new_request(
+        "python", "import ctypes, os\nos.symlink('x', 'link.bin')\nopen('made.bin', 'w').write('hello\\n')\n"
+                  "ctypes.CDLL(None).unshare(0x10000000)\nprint('out')\n1/0\n");
     CHECK(!cordon_request_add_collect(request, "*.bin", &err), "%s", err.text);
     cordon_result *result = run(engine, request);
     CHECK(!cordon_result_success(result), "it failed");

@@ -64,6 +64,14 @@ static void expect_output(cordon_engine *engine, const char *code, const char *e
     cordon_request_free(request);
 }
 
+/* An engine reads a manifest, and what lies beside it, once. */
+static void change_source(cordon_engine **engine, const char *languages, const char *source)
+{
+    cordon_engine_close(*engine);
+    put(languages, "warm/stamp.sh", source);
+    *engine = open_engine();
+}
+
 void test_prebuild(void)
 {
     char directory[] = "/tmp/cordon-api-XXXXXX", cache[64], languages[64];
@@ -109,7 +117,7 @@ void test_prebuild(void)
     CHECK(prebuild(engine, "stamp", 0, &err) == 1, "made again: %s", err.text);
     expect_output(engine, "four", "prebuilt\nprebuilt\na\n");
 
-    put(languages, "warm/stamp.sh", "mkdir -p made/a && echo other >made/a/stamp\n");
+    change_source(&engine, languages, "mkdir -p made/a && echo other >made/a/stamp\n");
     CHECK(prebuild(engine, "stamp", 0, &err) == 1, "of another source: %s", err.text);
     expect_output(engine, "five", "other\nother\na\n");
 
@@ -124,12 +132,12 @@ void test_prebuild(void)
             source, sizeof source,
             "d=made; for n in $(seq 28); do d=$d/$n; done; mkdir -p $d made/a; echo %d >made/a/stamp; echo >$d/end\n",
             i);
-        put(languages, "warm/stamp.sh", source);
+        change_source(&engine, languages, source);
         CHECK(prebuild(engine, "stamp", 0, &err) == 1, "number %d: %s", i, err.text);
     }
     shell("test $(ls $PLACE/cache/prebuilt | wc -l) -le 4");
 
-    put(languages, "warm/stamp.sh", "sleep 20; mkdir made; echo >made/late\n");
+    change_source(&engine, languages, "sleep 20; mkdir made; echo >made/late\n");
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     CHECK(cordon_engine_prebuild(engine, "stamp", 0, give_up, NULL, &err) < 0, "given up");
