@@ -100,6 +100,17 @@ static int parse_answer(const char *name)
     policy_fail("'%s' is not an answer this tool knows", name ? name : "");
 }
 
+static const char *parse_subject(const char *name)
+{
+    static const struct {
+        const char *word, *constant;
+    } subjects[] = {{"network", "POLICY_NETWORK"}, {"ipc", "POLICY_IPC"}, {"ending", "POLICY_ENDING"}};
+    for (size_t i = 0; name && i < COUNT(subjects); i++)
+        if (!strcmp(subjects[i].word, name))
+            return subjects[i].constant;
+    policy_fail("'%s' is nothing the warden takes note of: network, ipc or ending", name ? name : "");
+}
+
 static void copy_name(char out[NAME_SIZE], const char *name)
 {
     size_t length = strlen(name);
@@ -243,6 +254,8 @@ static void parse_rules(size_t kind, char *at)
     unsigned item_count = 0;
     if (verdicts[kind].has_answer)
         common.answer = parse_answer(next_word(&at));
+    if (common.verdict == TELL)
+        common.subject = parse_subject(next_word(&at));
     for (char *word = next_word(&at); word; word = next_word(&at)) {
         if (!strcmp(word, "as"))
             common.name = next_string(&at);

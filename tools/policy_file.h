@@ -31,6 +31,7 @@ struct test {
 struct rule {
     enum verdict verdict;
     int answer;
+    const char *subject; /* TELL: its constant in cell/policy.h */
     int line;
     unsigned test_count;
     struct test tests[MAX_TESTS];

@@ -346,7 +346,8 @@ static void write_notice(FILE *out, const struct call *call, const struct rule *
                     (unsigned long long)values[i]->value);
         else
             fputs("{-1, 0, 0}, ", out);
-    fprintf(out, "}, %s, %d, ", actions[rule->verdict], rule->answer);
+    fprintf(out, "}, %s, ", actions[rule->verdict]);
+    fprintf(out, "%s, %d, ", rule->subject ? rule->subject : "POLICY_NO_SUBJECT", rule->answer);
     if (rule->name)
         write_text(out, rule->name);
     else {
@@ -377,7 +378,8 @@ static void write_forms(FILE *out, const struct call *call, const struct rule *r
 static void write_notices(FILE *out)
 {
     const struct value *values[MAX_TESTS];
-    fputs("const struct policy_notice policy_notices[] = {\n    {-1, {{-1, 0, 0}}, POLICY_KILL, 0, ", out);
+    fputs("const struct policy_notice policy_notices[] = {\n    {-1, {{-1, 0, 0}}, POLICY_KILL, POLICY_NO_SUBJECT, 0, ",
+          out);
     write_text(out, policy.foreign_name);
     fputs(", ", out);
     write_text(out, policy.foreign_hint);

@@ -13,6 +13,14 @@ enum policy_action {
     POLICY_KILL     /* recorded, the cell is killed: no honest program calls it */
 };
 
+/* What a noted call tells about the cell. */
+enum policy_subject {
+    POLICY_NO_SUBJECT,
+    POLICY_NETWORK, /* a socket is made, or a pair of them */
+    POLICY_IPC,     /* an object in the IPC namespace may be made */
+    POLICY_ENDING   /* a process leaves, with its status as the first argument */
+};
+
 #define POLICY_TESTS_MAX 3
 
 /* Of one argument: fits when (args[argument] & mask) == value. */
@@ -26,8 +34,9 @@ struct policy_notice {
     int nr;
     struct policy_test tests[POLICY_TESTS_MAX];
     enum policy_action action;
-    int refusal;      /* errno for POLICY_REFUSE */
-    const char *name; /* as shown in denials: "ptrace", "socket(AF_VSOCK)" */
+    enum policy_subject subject; /* of POLICY_TELL */
+    int refusal;                 /* errno for POLICY_REFUSE */
+    const char *name;            /* as shown in denials: "ptrace", "socket(AF_VSOCK)" */
     const char *hint;
 };
 
@@ -46,7 +55,8 @@ extern const struct policy_notice policy_notices[];
 extern const unsigned policy_notice_count;
 
 /* The row that fits a notification, or NULL for one the table does not know (refused with EPERM). The first fitting
- * row wins: forms before the bare call. */
+ * row wins: forms before the bare call. Every call of a foreign ABI has one row, found by a number of its own (x32) or
+ * by any negative number. */
 const struct policy_notice *policy_find(int nr, const uint64_t args[6]);
 
 #endif

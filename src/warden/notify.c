@@ -22,10 +22,8 @@
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
-#define FOREIGN_BIT 0x40000000
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#define FOREIGN_BIT 0
 #endif
 
 /* A burst, then a bounded rate: about 2000 observed or 200 refused calls a second. Calls beyond that wait, and a kill
@@ -133,16 +131,14 @@ void notify_observed(struct warden *warden, struct cell *cell, const struct scou
         loop_rearm(warden, &cell->listener, true);
 }
 
-static void take_note(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
+/* A call that tells something unknown may have used anything: then nothing of the cell is used again. */
+static void take_note(struct warden *warden, struct cell *cell, const struct seccomp_notif *call,
+                      enum policy_subject subject)
 {
-    if (call->data.nr == SYS_socket || call->data.nr == SYS_socketpair) {
-        cell->used_network = true;
+    cell->used_network |= subject != POLICY_IPC && subject != POLICY_ENDING;
+    cell->used_ipc |= subject != POLICY_NETWORK && subject != POLICY_ENDING;
+    if (subject != POLICY_ENDING)
         return;
-    }
-    if (call->data.nr != SYS_exit_group) {
-        cell->used_ipc = true;
-        return;
-    }
     cell->notify_tokens++; /* once in the life of a process, which costs the cell more than this */
     if (call->pid == (uint32_t)cell->program_pid)
         cell_exiting(warden, cell, (int)(call->data.args[0] & 0xff));
@@ -151,13 +147,8 @@ static void take_note(struct warden *warden, struct cell *cell, const struct sec
 static void answer(struct warden *warden, struct cell *cell, const struct seccomp_notif *call)
 {
     struct seccomp_notif_resp response = {.id = call->id, .error = -EPERM};
-    if (call->data.arch != NATIVE_ARCH || (FOREIGN_BIT && call->data.nr & FOREIGN_BIT)) {
-        record(cell, "syscall", "foreign system call ABI",
-               "32-bit and x32 calls would dodge the policy; build the program for this machine's 64-bit ABI");
-        cell_kill(warden, cell, ENDING_DENIED);
-        return;
-    }
-    const struct policy_notice *notice = policy_find(call->data.nr, (const uint64_t *)call->data.args);
+    bool foreign = call->data.arch != NATIVE_ARCH;
+    const struct policy_notice *notice = policy_find(foreign ? -1 : call->data.nr, (const uint64_t *)call->data.args);
     if (!notice) {
         char what[32];
         snprintf(what, sizeof what, "system call %d", call->data.nr);
@@ -167,7 +158,7 @@ static void answer(struct warden *warden, struct cell *cell, const struct seccom
         cell_kill(warden, cell, ENDING_DENIED);
         return;
     } else if (notice->action == POLICY_TELL) {
-        take_note(warden, cell, call);
+        take_note(warden, cell, call, notice->subject);
         if (cell->phase == PHASE_ENDED)
             return; /* killed where it stands */
         response = (struct seccomp_notif_resp){.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};

@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,8 +44,13 @@ def test_every_call_as_in_the_golden_table(table, tmp_path):
     assert code == 0 and not differences.strip(), differences
 
 
+POLICY = Path(REPOSITORY) / "policies" / "container.policy"
+
+
 @pytest.mark.parametrize("abi", ["i386", "x32"])
 def test_foreign_abi_ends_the_run(table, abi):
     found = inside(table, f"./syscall_table {abi}")
     assert found["status"] == "denied" and found["exit_code"] is None, found
     assert [denial["what"] for denial in found["denials"]] == ["foreign system call ABI"], found
+    line = next(line for line in POLICY.read_text().splitlines() if line.startswith("foreign "))
+    assert found["denials"][0]["hint"] == line.rsplit('"', 2)[1]

@@ -24,7 +24,7 @@ class Row:
         nr, self.name, verdict, *arguments = line.split()
         self.nr = int(nr)
         self.verdict, _, answer = verdict.partition(":")
-        self.errno = 0 if self.verdict == "done" else None if not answer else 0 if answer == "OK" else getattr(errno, answer)
+        self.errno = 0 if self.verdict == "done" else None if not answer or self.verdict == "tell" else 0 if answer == "OK" else getattr(errno, answer)
         self.call = nr + (":" + ",".join(arguments) if arguments else "")
 
     def reaches_kernel(self):

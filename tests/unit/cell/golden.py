@@ -126,7 +126,7 @@ def read_policy(known):
             if not words or words[0] not in ("allow", "answer", "refuse", "observe", "tell", "done"):
                 continue
             verdict = words.pop(0)
-            if verdict in ("answer", "refuse"):
+            if verdict in ("answer", "refuse", "tell"):
                 verdict += ":" + words.pop(0)
             for word in words:
                 name, bracket, form = word.partition("[")

@@ -143,16 +143,27 @@ static int golden_errno(const struct golden *row)
     return -1;
 }
 
+static enum policy_subject subject_of(const struct golden *row)
+{
+    static const char *const subjects[] = {
+        [POLICY_NETWORK] = "tell:network", [POLICY_IPC] = "tell:ipc", [POLICY_ENDING] = "tell:ending"};
+    for (unsigned i = POLICY_NETWORK; i < ARRAY_LEN(subjects); i++)
+        if (!strcmp(subjects[i], row->verdict))
+            return (enum policy_subject)i;
+    return POLICY_NO_SUBJECT;
+}
+
 /* Golden names an allowed or answered form by its labels; the policy has rows only for what reaches the warden. */
 static void check_notice(const struct golden *row)
 {
     const struct policy_notice *notice = policy_find(row->nr, row->args);
-    enum policy_action action = !strcmp(row->verdict, "observe") ? POLICY_OBSERVE
-                                : !strcmp(row->verdict, "tell")  ? POLICY_TELL
-                                                                 : POLICY_REFUSE;
+    enum policy_action action = !strcmp(row->verdict, "observe")     ? POLICY_OBSERVE
+                                : !strncmp(row->verdict, "tell:", 5) ? POLICY_TELL
+                                                                     : POLICY_REFUSE;
     assert_non_null(notice);
     assert_string_equal(notice->name, row->name);
     assert_int_equal(notice->action, action);
+    assert_int_equal(notice->subject, subject_of(row));
     assert_int_equal(notice->refusal, action == POLICY_REFUSE ? golden_errno(row) : 0);
 }
 
@@ -165,7 +176,7 @@ static void check_golden(const struct golden *row)
         with = SECCOMP_RET_ALLOW;
     else if (done)
         with = without = SECCOMP_RET_ERRNO;
-    else if (strcmp(row->verdict, "observe") != 0 && strcmp(row->verdict, "tell") != 0)
+    else if (strcmp(row->verdict, "observe") != 0 && strncmp(row->verdict, "tell:", 5) != 0)
         without = SECCOMP_RET_ERRNO | (uint32_t)golden_errno(row);
     if (!strncmp(row->verdict, "answer:", 7))
         with = without;
