@@ -45,18 +45,19 @@ typedef struct cordon_usage {
     uint64_t wall_us; /* from the start of the program to its end */
     /* Of all its processes together. */
     uint64_t cpu_user_us;
-    uint64_t cpu_system_us; /* the kernel's work for the program */
-    uint64_t memory_peak_bytes;
-    uint64_t processes_peak; /* processes and threads at the same time */
-    uint64_t disk_bytes;     /* of its files, at the end */
-    uint64_t inodes;         /* files and directories, at the end */
-    uint64_t stdout_bytes;   /* what it printed, also beyond what was kept */
+    uint64_t cpu_system_us;     /* the kernel's work for the program */
+    uint64_t memory_peak_bytes; /* of the control group, with page cache of files and the kernel's own */
+    uint64_t processes_peak;    /* processes and threads at the same time */
+    uint64_t disk_bytes;        /* of its files, at the end */
+    uint64_t inodes;            /* files and directories, at the end */
+    uint64_t stdout_bytes;      /* what it printed, also beyond what was kept */
     uint64_t stderr_bytes;
+    uint64_t memory_program_peak_bytes; /* what the programs alone held, in samples: the figure to compare runs by */
 } cordon_usage;
 
 #define CORDON_USAGE_INIT                                                                                              \
     {                                                                                                                  \
-        sizeof(cordon_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                \
+        sizeof(cordon_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                             \
     }
 
 /* Something that the program tried and was refused. */
@@ -162,12 +163,13 @@ typedef struct cordon_test {
     uint64_t wall_us;
     uint64_t cpu_user_us;
     uint64_t cpu_system_us;
-    uint64_t memory_peak_bytes; /* 0 when the program was not run */
+    uint64_t memory_peak_bytes; /* 0 when the program was not run, like the next */
+    uint64_t memory_program_peak_bytes;
 } cordon_test;
 
 #define CORDON_TEST_INIT                                                                                               \
     {                                                                                                                  \
-        sizeof(cordon_test), NULL, NULL, false, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0                                     \
+        sizeof(cordon_test), NULL, NULL, false, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0                                  \
     }
 
 /* Returns how the run ended. */

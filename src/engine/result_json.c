@@ -54,12 +54,13 @@ static json_t *milliseconds(uint64_t us)
 json_t *outcome_usage_json(const struct outcome *outcome)
 {
     const struct usage *usage = &outcome->usage;
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms", milliseconds(usage->wall_us),
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms", milliseconds(usage->wall_us),
                      "cpu_user_ms", milliseconds(usage->cpu_user_us), "cpu_system_ms",
                      milliseconds(usage->cpu_system_us), "memory_peak_bytes", (json_int_t)usage->memory_peak_bytes,
-                     "processes_peak", (json_int_t)usage->processes_peak, "disk_bytes", (json_int_t)usage->disk_bytes,
-                     "inodes", (json_int_t)usage->inodes, "stdout_bytes", (json_int_t)outcome->out_total[0],
-                     "stderr_bytes", (json_int_t)outcome->out_total[1]);
+                     "memory_program_peak_bytes", (json_int_t)usage->memory_program_peak_bytes, "processes_peak",
+                     (json_int_t)usage->processes_peak, "disk_bytes", (json_int_t)usage->disk_bytes, "inodes",
+                     (json_int_t)usage->inodes, "stdout_bytes", (json_int_t)outcome->out_total[0], "stderr_bytes",
+                     (json_int_t)outcome->out_total[1]);
 }
 
 static json_t *limits_json(const struct limits *limits)

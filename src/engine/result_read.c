@@ -32,6 +32,7 @@ bool cordon_result_usage(const cordon_result *result, cordon_usage *usage)
         .inodes = program->usage.inodes,
         .stdout_bytes = program->out_total[0],
         .stderr_bytes = program->out_total[1],
+        .memory_program_peak_bytes = program->usage.memory_program_peak_bytes,
     };
     return fill(usage, &filled, sizeof filled);
 }
@@ -138,6 +139,7 @@ void result_test_read(const json_t *row, cordon_test *test)
         .cpu_user_us = microseconds(usage, "cpu_user_ms"),
         .cpu_system_us = microseconds(usage, "cpu_system_ms"),
         .memory_peak_bytes = (uint64_t)json_integer_value(json_object_get(usage, "memory_peak_bytes")),
+        .memory_program_peak_bytes = (uint64_t)json_integer_value(json_object_get(usage, "memory_program_peak_bytes")),
     };
     test->passed = test->status && !strcmp(test->status, "passed");
 }

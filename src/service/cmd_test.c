@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/input.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -83,12 +84,21 @@ static char *plain_text(const char *text)
     return copy;
 }
 
-enum { NAME, STATUS, EXPECTED, GOT, COLUMNS };
+/* The figure by which runs of one program can be compared; empty for a case that was not run. */
+static char *memory_text(const json_t *one)
+{
+    char text[48];
+    const json_t *bytes = json_object_get(json_object_get(one, "usage"), "memory_program_peak_bytes");
+    return strdup(bytes ? units_format_bytes(json_integer_value(bytes), text, sizeof text) : "");
+}
+
+enum { NAME, STATUS, MEMORY, EXPECTED, GOT, COLUMNS };
 
 static void fill_row(struct cell_text *cells, const json_t *one)
 {
     cells[NAME].text = plain_text(member_text(one, "name"));
     cells[STATUS] = (struct cell_text){plain_text(member_text(one, "status")), TINT_BAD};
+    cells[MEMORY].text = memory_text(one);
     cells[EXPECTED].text = short_text(json_object_get(one, "expected"));
     cells[GOT].text = short_text(json_object_get(one, "got"));
 }
@@ -120,7 +130,7 @@ static void show_reasons(const json_t *cases, size_t most)
 static void show_failed(const json_t *cases, size_t failed)
 {
     static const struct cell_text head[COLUMNS] = {
-        {"case", TINT_BOLD}, {"status", TINT_BOLD}, {"expected", TINT_BOLD}, {"got", TINT_BOLD}};
+        {"case", TINT_BOLD}, {"status", TINT_BOLD}, {"memory", TINT_BOLD}, {"expected", TINT_BOLD}, {"got", TINT_BOLD}};
     struct cell_text cells[(FAILED_SHOWN + 1) * COLUMNS] = {{0}};
     size_t i, rows = 1;
     const json_t *one;

@@ -27,7 +27,7 @@ static const struct field {
     {"usage", "wall_ms", false, 50, 0.5},
     {"usage", "cpu_user_ms", false, 50, 0.5},
     {"usage", "cpu_system_ms", false, 50, 0.5},
-    {"usage", "memory_peak_bytes", false, 4 << 20, 0.25},
+    {"usage", "memory_program_peak_bytes", false, 4 << 20, 0.25},
     {"usage", "processes_peak", false, 0, 0},
 };
 

@@ -189,9 +189,13 @@ void cell_exiting(struct warden *warden, struct cell *cell, int status)
 {
     if (cell->phase == PHASE_STARTING && cell->program_ready && cell->talk.fd >= 0)
         on_program_talk(warden, cell, EPOLLIN); /* the end of file that exec left */
-    /* Without a group its use is only known once it is reaped. */
-    if (cell->phase != PHASE_RUNNING || cell->cgroup.kind == CGROUP_NONE)
+    if (cell->phase != PHASE_RUNNING)
         return;
+    /* Without a group its use is only known once it is reaped, but for its memory, which is gone then. */
+    if (cell->cgroup.kind == CGROUP_NONE) {
+        account_sample(warden, cell, clock_us());
+        return;
+    }
     cell->ending.exit_code = status;
     cell->ending.exited = true;
     end(warden, cell, true);

@@ -23,6 +23,7 @@ static const struct counter_file {
 } counter_files[CG_COUNTERS] = {[CG_CPU_TIME] = {CG_CPUACCT, "cpuacct.usage", "cpu.stat", true},
                                 [CG_CPU_SYSTEM] = {CG_CPUACCT, "cpuacct.usage_sys", NULL},
                                 [CG_MEMORY_PEAK] = {CG_MEMORY, "memory.max_usage_in_bytes", "memory.peak", true},
+                                [CG_MEMORY_PARTS] = {CG_MEMORY, "memory.stat", "memory.stat"},
                                 [CG_PIDS_PEAK] = {CG_PIDS, "pids.peak", "pids.peak"}};
 
 /* A process is named by pid and start time, so that a reused pid is not taken for a living warden. 0 when dead. */
@@ -220,6 +221,16 @@ uint64_t cgroup_memory_now(const struct cgroup *cgroup)
     if (cgroup->kind == CGROUP_V1)
         return cgroup_read_number(cgroup->dirs[CG_MEMORY], "memory.usage_in_bytes");
     return cgroup->kind == CGROUP_V2 ? cgroup_read_number(cgroup->dirs[0], "memory.current") : 0;
+}
+
+/* v1 calls anonymous pages `rss`, although pages of files are in the resident set too. A cell's group has none beneath
+ * it, so the group's own numbers are the whole. */
+uint64_t cgroup_program_memory(const struct cgroup *cgroup)
+{
+    char text[4096];
+    if (cgroup->kind == CGROUP_NONE || !read_counter(cgroup, CG_MEMORY_PARTS, text, sizeof text))
+        return 0;
+    return find_key(text, cgroup->kind == CGROUP_V1 ? "rss" : "anon") + find_key(text, "shmem");
 }
 
 uint64_t cgroup_cpu_us(const struct cgroup *cgroup)

@@ -33,7 +33,7 @@ struct cgroup_root {
 };
 
 /* What is read of a group when its program has ended. */
-enum cgroup_counter { CG_CPU_TIME, CG_CPU_SYSTEM, CG_MEMORY_PEAK, CG_PIDS_PEAK, CG_COUNTERS };
+enum cgroup_counter { CG_CPU_TIME, CG_CPU_SYSTEM, CG_MEMORY_PEAK, CG_MEMORY_PARTS, CG_PIDS_PEAK, CG_COUNTERS };
 
 struct cgroup {
     enum cgroup_kind kind;
@@ -48,7 +48,7 @@ struct cgroup {
     ((struct cgroup){.kind = CGROUP_NONE,                                                                              \
                      .dirs = {-1, -1, -1, -1},                                                                         \
                      .join_files = {-1, -1, -1, -1, -1},                                                               \
-                     .counters = {-1, -1, -1, -1}})
+                     .counters = {-1, -1, -1, -1, -1}})
 
 struct cgroup_counters {
     uint64_t cpu_user_us, cpu_system_us;
@@ -75,6 +75,9 @@ void cgroup_open_counters(struct cgroup *cgroup);
  * it cannot. */
 void cgroup_begin(const struct cgroup *cgroup, uint64_t *user_us, uint64_t *system_us);
 uint64_t cgroup_memory_now(const struct cgroup *cgroup);
+/* The memory that only its programs hold at this moment: anonymous pages and files of tmpfs, without the page cache of
+ * other files and without the kernel's own. */
+uint64_t cgroup_program_memory(const struct cgroup *cgroup);
 /* A descriptor that tells when the kernel kills in the group for want of memory, or -1 with errno: an eventfd on v1, on
  * v2 a file that has something urgent then. */
 int cgroup_watch_memory(const struct cgroup *cgroup);

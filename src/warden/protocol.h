@@ -128,6 +128,7 @@ struct usage {
     uint64_t wall_us;
     uint64_t cpu_user_us, cpu_system_us;
     uint64_t memory_peak_bytes;
+    uint64_t memory_program_peak_bytes; /* sampled */
     uint64_t processes_peak;
     uint64_t disk_bytes, inodes; /* at the end */
 };

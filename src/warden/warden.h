@@ -103,8 +103,9 @@ struct cell {
     uint64_t streams_due_us; /* to the library; 0: it has them, or need not have them yet */
     struct sample {
         uint64_t memory_bytes, processes, cpu_us;
-    } sampled_peak;     /* only without cgroup */
-    struct watch count; /* an exact count of its memory is being made by a process of its own */
+    } sampled_peak;              /* only without cgroup */
+    uint64_t program_peak_bytes; /* of memory that only its programs hold; sampled */
+    struct watch count;          /* an exact count of its memory is being made by a process of its own */
     pid_t count_pid;
     uint64_t count_deadline_us;
     uint64_t rusage_user_us, rusage_system_us, rusage_peak_bytes;

@@ -373,8 +373,9 @@ def test_table(bench):
     done = bench.text([{"stdin": "1 1", "expected": "2"}, {"name": "odd\x1b[31m", "stdin": "1 1", "expected": "3"}], SUM)
     assert done.code == 1 and b"\x1b" not in done.out, done
     lines = done.text.splitlines()
-    assert lines[0].split() == ["case", "status", "expected", "got"]
-    assert lines[1].split()[-3:] == ["failed", '"3"', '"2\\n"']
+    assert lines[0].split() == ["case", "status", "memory", "expected", "got"]
+    words = lines[1].split()
+    assert words[-2:] == ['"3"', '"2\\n"'] and "failed" in words and words[-3] == "MiB", words
     assert 'expected "3", got "2"' in done.text and lines[-1].startswith("1 of 2 passed, 1 failed (")
     assert bench.text([{"stdin": "1 1", "expected": "2"}], SUM).text.startswith("1 of 1 passed (")
 

@@ -1,6 +1,7 @@
 """The shape of a result: every key, its type, and numbers that can be true."""
 import datetime
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from helpers import CORDON, MIB, cordon, has_cgroup, need, result, run, run_argu
 KEYS = {"id", "state", "language", "language_version", "environment", "code_sha256", "created_at", "status", "success",
         "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "value", "compile", "reason",
         "error", "usage", "timing", "limits", "enforced", "denials", "redactions", "files", "files_skipped", "tests"}
-USAGE = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "memory_peak_bytes", "processes_peak", "disk_bytes", "stdout_bytes",
+USAGE = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "memory_peak_bytes", "memory_program_peak_bytes", "processes_peak", "disk_bytes", "stdout_bytes",
          "stderr_bytes"}
 TIMING = {"queue_us", "start_us", "run_us", "finish_us"}
 LIMITS = {"wall_ms", "cpu_ms", "cpus", "memory_bytes", "processes", "disk_bytes", "inodes", "open_files", "file_bytes",
@@ -86,10 +87,50 @@ def test_usage_is_plausible():
     assert found["status"] == "ok", found
     assert 500 <= usage["wall_ms"] <= found.seconds * 1000 + 1
     assert 250 <= usage["cpu_user_ms"] + usage["cpu_system_ms"] < 2000
-    assert 50 * MIB <= usage["memory_peak_bytes"] < 200 * MIB
+    assert 50 * MIB <= usage["memory_program_peak_bytes"] <= usage["memory_peak_bytes"] < 200 * MIB
     assert usage["processes_peak"] >= 3 or not has_cgroup()
     assert 3 * MIB <= usage["disk_bytes"] < 4 * MIB
     assert (usage["stdout_bytes"], usage["stderr_bytes"]) == (1000, 10)
+
+
+PLATEAU = """
+import os, time
+keep = bytearray(60 << 20)
+for i in range(0, len(keep), 4096): keep[i] = 1
+open("/dev/shm/held", "wb").write(bytes(20 << 20))
+end = time.monotonic() + 0.15
+while time.monotonic() < end: time.sleep(0.01)
+size = os.path.getsize("/data/big")
+with open("/data/big", "rb") as file:
+    while file.read(1 << 20): pass
+"""
+
+
+def drop_cache(path):
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def test_program_memory_is_the_same_each_time(tmp_path):
+    """Whether or not a file that is read happens to be in the host's page cache, in which it then counts for nobody."""
+    big = tmp_path / "big"
+    big.write_bytes(os.urandom(64 << 20))
+    found = []
+    for cold in (True, False, True, False, False):
+        if cold:
+            drop_cache(big)
+        found.append(result("python", PLATEAU, "--mount", f"{tmp_path}:/data"))
+        assert found[-1]["status"] == "ok", found[-1]
+    peaks = [each["usage"]["memory_program_peak_bytes"] for each in found]
+    assert max(peaks) - min(peaks) <= 0.05 * max(peaks), [each["usage"] for each in found]
+    assert 80 * MIB <= min(peaks) and max(peaks) < 110 * MIB, peaks
+    assert all(each["usage"]["memory_peak_bytes"] >= peak for each, peak in zip(found, peaks))
+
+
+def test_program_memory_of_a_short_run_is_known():
+    usage = result("python", "import os; keep = bytearray(30 << 20)\nkeep[::4096] = b'x' * 7680\nos._exit(0)")["usage"]
+    assert 30 * MIB <= usage["memory_program_peak_bytes"] <= usage["memory_peak_bytes"], usage
 
 
 def test_timing(plain):

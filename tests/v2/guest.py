@@ -99,6 +99,11 @@ def test_memory_peak():
     expect(64 * MIB < result["usage"]["memory_peak_bytes"] < 256 * MIB, result["usage"])
 
 
+def test_program_memory():
+    result = python("import os; x = bytearray(b'x' * (64 << 20)); os._exit(0)", "--memory", "256m")
+    expect(64 * MIB < result["usage"]["memory_program_peak_bytes"] <= result["usage"]["memory_peak_bytes"], result["usage"])
+
+
 def test_process_limit():
     result = python("import os, time\nwhile True:\n  if os.fork() == 0: time.sleep(60)", "--processes", "12")
     expect(result["status"] == "process_limit", result)
@@ -221,7 +226,7 @@ def test_optional_cgroup_still_limits():
     expect(result["status"] == "cpu_limit", result)
 
 
-ENFORCED = [test_doctor, test_hello, test_memory_bomb, test_memory_bomb_of_a_child, test_memory_peak, test_process_limit,
+ENFORCED = [test_doctor, test_hello, test_memory_bomb, test_memory_bomb_of_a_child, test_memory_peak, test_program_memory, test_process_limit,
             test_process_limit_coped_with, test_fork_bomb, test_cpu_limit, test_cpu_share, test_wall_limit,
             test_forked, test_slot, test_nothing_left, test_warden_killed, test_caller_killed, test_next_start_sweeps]
 CHECKS = {

@@ -20,6 +20,7 @@ static void check_usage(const cordon_result *result)
           (unsigned long long)usage.wall_us);
     CHECK(usage.cpu_user_us + usage.cpu_system_us > 0, "no processor time");
     CHECK(usage.memory_peak_bytes > 0 && usage.processes_peak > 0, "no memory, no processes");
+    CHECK(usage.memory_program_peak_bytes > 0, "no memory of the program");
     CHECK(usage.stdout_bytes == 4 && usage.stderr_bytes > 0, "%llu bytes", (unsigned long long)usage.stdout_bytes);
     CHECK(usage.disk_bytes >= 5 && usage.inodes > 0, "%llu bytes", (unsigned long long)usage.disk_bytes);
 
