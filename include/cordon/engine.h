@@ -35,11 +35,14 @@ typedef struct cordon_engine_options {
     size_t cache_bytes;
     /* Whose compiled programs they are: what one tenant compiled is not used for another. NULL is a tenant too. */
     const char *tenant;
+    /* Controls that may be missing in every run of this engine, separated by commas ("cgroup"), as if each request
+     * named them; NULL: only those that a request names itself. */
+    const char *optional;
 } cordon_engine_options;
 
 #define CORDON_ENGINE_OPTIONS_INIT                                                                                     \
     {                                                                                                                  \
-        sizeof(cordon_engine_options), NULL, NULL, NULL, 0, 0, NULL, 0, NULL                                           \
+        sizeof(cordon_engine_options), NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL                                     \
     }
 
 /* Opens an engine. This starts the warden process and reads the language manifests. `options` may be NULL, which means

@@ -44,6 +44,7 @@ struct api {
     struct remembered *remembered; /* idempotency keys */
     unsigned remembered_count;
     struct loop_timer second;
+    struct readiness *readiness;
 };
 
 /* Who calls: a key, or somebody on this machine without one. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/execution.h"
+#include "api/readiness.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -145,8 +146,13 @@ void handle_readyz(struct call *call)
         problem_answer(call->http, 503, "engine_gone", "the warden has ended");
     else if (store_check(api->store, &err) < 0)
         problem_error(call->http, 503, "store", &err);
-    else
-        answer_text(call, 200, "{\"status\":\"ready\"}");
+    else if (readiness_refusal(api))
+        problem_error(call->http, 503, "not_ready", readiness_refusal(api));
+    else {
+        json_t *json = readiness_json(api);
+        answer_json(call, 200, json);
+        json_decref(json);
+    }
 }
 
 static void tell_metrics(struct call *call, const struct asking *asking)

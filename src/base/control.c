@@ -18,8 +18,10 @@ static const struct {
     [CONTROL_SECCOMP] = {"seccomp", "use a kernel with CONFIG_SECCOMP_FILTER"},
     [CONTROL_NO_NEW_PRIVS] = {"no_new_privs", "use Linux 3.5 or newer"},
     [CONTROL_CAPABILITIES] = {"capabilities", "let the caller drop capabilities"},
-    [CONTROL_CGROUP] = {"cgroup", "run as root, or under a systemd user manager, or in a delegated cgroup; or accept "
-                                  "per-process limits with --optional cgroup"},
+    [CONTROL_CGROUP] = {"cgroup", "run as root; or, on a host with systemd and cgroup v2, start the command with `sudo "
+                                  "systemd-run --uid=$(id -u) -p Delegate=yes --same-dir --pipe --wait "
+                                  "COMMAND`; or accept limits per process with --optional cgroup or "
+                                  "CORDON_OPTIONAL=cgroup"},
     [CONTROL_LANDLOCK] = {"landlock", "use Linux 5.13 or newer with landlock in the lsm= list"},
     [CONTROL_CGROUPNS] = {"cgroupns", "raise user.max_cgroup_namespaces"},
     [CONTROL_DENIAL_REPORTS] = {"denial_reports", "use Linux 5.5 or newer, not under another seccomp listener"},

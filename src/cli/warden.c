@@ -2,6 +2,7 @@
  * turn a copy of the warden, and nothing of the caller may be found there: arguments and environment are wiped first.
  * Called before anything of the request is read, so that there is nothing else. */
 #include "cli/warden.h"
+#include "cli/engine.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -42,5 +43,5 @@ int warden_open_engine(cordon_engine **engine, cordon_error *err)
     /* Should the warden be killed, its children become this process's, which reaps them: an init can only leave when
      * the program beside it was reaped, and some hosts' first process takes its time. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return cordon_engine_open(&options, engine, err);
+    return cli_engine_open(&options, engine, err);
 }

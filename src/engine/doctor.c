@@ -84,6 +84,17 @@ static int probe(struct cordon_engine *engine, uint32_t optional, struct exchang
     return exchange_run(exchange, engine, &input, err);
 }
 
+int engine_prove_isolation(struct cordon_engine *engine, uint32_t optional, uint32_t *missing, cordon_error *err)
+{
+    struct exchange exchange;
+    int code = probe(engine, optional, &exchange, err);
+    if (code < 0)
+        return code;
+    *missing = optional & CONTROLS_REQUIRED & ~exchange.ended.controls;
+    exchange_close(&exchange);
+    return 0;
+}
+
 /* Why a control that was tolerated missing is missing: a cell that insists on it says so. */
 static const char *ask_cause(struct cordon_engine *engine, enum control control, cordon_error *err)
 {

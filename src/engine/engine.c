@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/control.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "cell/mutant.h"
@@ -96,6 +97,23 @@ static int start_warden(struct cordon_engine *engine, const cordon_engine_option
     return 0;
 }
 
+static int read_optional(struct cordon_engine *engine, const char *names, cordon_error *err)
+{
+    auto_free char *list = strdup(names ? names : "");
+    char *rest = NULL;
+    if (!list)
+        return error_nomem(err);
+    for (char *name = strtok_r(list, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+        enum control control = control_from_name(name);
+        if (control == CONTROL_NONE) {
+            error_set(err, CORDON_EINVAL, "engine", "optional: there is no control '%.40s'", name);
+            return error_hint(err, "`cordon doctor` lists the controls");
+        }
+        engine->optional |= CONTROL_BIT(control);
+    }
+    return 0;
+}
+
 int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out, cordon_error *err)
 {
     const cordon_engine_options defaults = CORDON_ENGINE_OPTIONS_INIT;
@@ -115,7 +133,8 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     pthread_mutex_init(&engine->bell.lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
     char **directories = NULL;
-    int code = own ? 0 : error_sys(err, errno, "engine", "cannot read /proc/self/maps");
+    int code = own ? read_optional(engine, options->optional, err)
+                   : error_sys(err, errno, "engine", "cannot read /proc/self/maps");
     if (code == 0)
         code = places_warden(own, options->warden_path, &warden_path, err);
     if (code == 0)

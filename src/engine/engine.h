@@ -15,6 +15,7 @@ struct cordon_engine {
     pid_t warden;
     int warden_pidfd;
     struct catalog *catalog;
+    uint32_t optional; /* controls that every run tolerates missing */
     pthread_mutex_t versions_lock;
     struct version *versions;
     struct compile_cache *compiled; /* NULL: nothing is kept */
@@ -55,6 +56,22 @@ void versions_free(struct cordon_engine *engine);
 
 /* What an interpreter loads to be forked, opened; -1 when it is not there. */
 int places_zygote(const char *own);
+
+/* Whether the first command of the language exists in the environment. */
+bool language_is_installed(const struct manifest *manifest);
+
+/* doctor.c: makes a cell in which nothing but `true` runs, refused as a run is where a control is missing that is not
+ * in `optional`. *missing: those that are tolerated and not in force. */
+int engine_prove_isolation(struct cordon_engine *engine, uint32_t optional, uint32_t *missing, cordon_error *err);
+
+/* Asked several times a second whether a proof is still wanted; 0 gives it up. */
+struct proof_watch {
+    int (*go_on)(void *context);
+    void *context;
+};
+/* prove.c: runs the language's first example as a request would, and compares what it prints. */
+int engine_prove_language(struct cordon_engine *engine, const struct manifest *manifest, uint32_t optional,
+                          const struct proof_watch *watch, cordon_error *err);
 
 /* The first candidate that exists in the environment, or NULL. */
 const char *environment_find(char *const *candidates);

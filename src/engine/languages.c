@@ -13,8 +13,7 @@ static json_t *strings_json(const char *const *items, unsigned count)
     return list;
 }
 
-/* Installed when the first command of the language exists in the environment. */
-static bool is_installed(const struct manifest *manifest)
+bool language_is_installed(const struct manifest *manifest)
 {
     const struct manifest_step *step = manifest->compile ? manifest->compile : manifest->run;
     struct limits limits = {0};
@@ -47,7 +46,7 @@ int cordon_languages(cordon_engine *engine, char **json, cordon_error *err)
     json_t *items = json_array();
     for (size_t i = 0; i < count; i++) {
         const struct manifest *manifest = manifests[i];
-        bool installed = is_installed(manifest);
+        bool installed = language_is_installed(manifest);
         const char *version = installed ? version_of(engine, manifest) : NULL;
         json_array_append_new(
             items,

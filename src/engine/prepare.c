@@ -74,7 +74,8 @@ static const char *choose_entry(const cordon_request *request, const struct mani
 
 int prepare(struct cordon_engine *engine, const cordon_request *request, struct prepared *prepared, cordon_error *err)
 {
-    *prepared = (struct prepared){.request = request, .limits = request->limits};
+    *prepared = (struct prepared){
+        .request = request, .optional = request->optional | engine->optional, .limits = request->limits};
     for (unsigned i = 0; i < PLAN_MOUNT_MAX; i++)
         prepared->mount_fds[i] = -1;
     int code = request_check(request, err);
@@ -219,7 +220,7 @@ int prepare_step(const struct prepared *prepared, bool compile, const struct col
         return error_nomem(err);
     }
     step->plan.limits = compile ? &prepared->compile_limits : &prepared->limits;
-    step->plan.optional = request->optional;
+    step->plan.optional = prepared->optional;
     step->plan.etc = step->etc;
     step->plan.files = step->files;
     step->plan.file_fds = step->file_fds;

@@ -11,6 +11,7 @@ struct prepared {
     const cordon_request *request; /* borrowed */
     const struct manifest *manifest;
     const char *entry;
+    uint32_t optional; /* the request's and the engine's */
     struct limits limits, compile_limits;
     int mount_fds[PLAN_MOUNT_MAX];
     struct plan_mount mounts[PLAN_MOUNT_MAX];

@@ -110,8 +110,10 @@ static int listen_tcp(const char *text, struct address *address, cordon_error *e
     if (!bad)
         return address_take(take_fd(&fd), address, err);
     error_sys(err, errno, STEP, "cannot listen at %s", text);
-    return err && err->sys_errno == EADDRINUSE ? error_hint(err, "another server is there; choose another --listen")
-                                               : CORDON_ESYSTEM;
+    return err && err->sys_errno == EADDRINUSE
+               ? error_hint(err, "another program listens there; choose another address with --listen or "
+                                 "CORDON_LISTEN")
+               : CORDON_ESYSTEM;
 }
 
 int address_listen(const char *listen, struct address *address, cordon_error *err)

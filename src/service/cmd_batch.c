@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/engine.h"
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/report.h"
@@ -353,7 +354,7 @@ static int open_all(struct batch *batch, const char *path, cordon_error *err)
         terminal_say("warning: %zu results in %s have no request_sha256, which tells what they are the results of; "
                      "these requests run again",
                      batch->output.unhashed, batch->output.path);
-    return cordon_engine_open(&options, &batch->engine, err);
+    return cli_engine_open(&options, &batch->engine, err);
 }
 
 /* Where the results are on standard output, the summary is not. */

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/engine.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -106,11 +107,12 @@ static int run_again(const cordon_request *request, json_t **after, cordon_error
     cordon_engine *engine = NULL;
     cordon_result *result = NULL;
     cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
+    cordon_engine_options engine_options = CORDON_ENGINE_OPTIONS_INIT;
     struct sanitizer sanitizer;
     int code = sanitizer_open(&sanitizer, request, SANITIZE_NONE, err);
     options.filter = sanitizer_filter(&sanitizer);
     if (code == 0)
-        code = cordon_engine_open(NULL, &engine, err);
+        code = cli_engine_open(&engine_options, &engine, err);
     if (code == 0)
         code = cordon_execute(engine, request, &options, &result, err);
     if (code == 0)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/engine.h"
 #include "cli/input.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -206,7 +207,7 @@ static int open_engine(const struct test_flags *flags, cordon_engine **engine, c
     options.warm = 1;
     if (flags->run.no_cache)
         options.cache_bytes = SIZE_MAX;
-    return cordon_engine_open(&options, engine, err);
+    return cli_engine_open(&options, engine, err);
 }
 
 static int settle_language(cordon_engine *engine, const struct test_flags *flags, const char *file, cordon_error *err)

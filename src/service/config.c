@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -46,14 +47,35 @@ static int read_file(struct config *config, const char *path, cordon_error *err)
     return code < 0 ? code : config_read_yaml(config, path, text, length, err);
 }
 
-/* A file that somebody named must be there; the usual one need not be. */
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+/* An ordinary user's own file; NULL where there is none. */
+static char *user_file(void)
+{
+    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    char *path = NULL;
+    bool given = base && *base == '/';
+    if (geteuid() == 0 || (!given && !(home && *home == '/')))
+        return NULL;
+    if (asprintf(&path, "%s%s/cordon/cordon.yaml", given ? base : home, given ? "" : "/.config") < 0)
+        return NULL;
+    return access(path, F_OK) == 0 ? path : (free(path), NULL);
+}
+
+/* A file that somebody named must be there; the usual ones need not be. */
 static int read_chosen_file(struct config *config, const char *path, cordon_error *err)
 {
     if (!path)
         path = getenv(PREFIX "CONFIG");
     if (path && *path)
         return read_file(config, path, err);
-    return access(DEFAULT_PATH, F_OK) == 0 || errno != ENOENT ? read_file(config, DEFAULT_PATH, err) : 0;
+    auto_free char *own = user_file();
+    if (own)
+        return read_file(config, own, err);
+    return is_there(DEFAULT_PATH) ? read_file(config, DEFAULT_PATH, err) : 0;
 }
 
 /* CORDON_QUEUE_WAIT_MS → queue_wait_ms */
@@ -79,7 +101,7 @@ static int check_unknown(const char *name, cordon_error *err)
 
 static int prefix_error(const char *variable, cordon_error *err, int code)
 {
-    if (!err)
+    if (!err || code == 0)
         return code;
     char text[sizeof err->text];
     memcpy(text, err->text, sizeof text);
@@ -116,6 +138,34 @@ int config_load(const char *path, struct config *config, cordon_error *err)
     else
         *config = loaded;
     return failed;
+}
+
+static char *joined(char *const *items)
+{
+    auto_buf struct buf list = {0};
+    for (; items && *items; items++)
+        buf_printf(&list, "%s%s", list.length ? "," : "", *items);
+    return list.length && !list.failed ? strdup(buf_text(&list)) : NULL;
+}
+
+int config_optional(char **names, cordon_error *err)
+{
+    const char *variable = getenv(PREFIX "OPTIONAL");
+    struct config config = {0};
+    cordon_error found;
+    int code = 0;
+    if (variable)
+        code = prefix_error(PREFIX "OPTIONAL", &found, config_set(&config, "optional", variable, &found));
+    else
+        code = read_chosen_file(&config, NULL, &found);
+    /* The daemon's own file may be closed to this user, and then says nothing to it. */
+    if (code < 0 && found.sys_errno == EACCES && !variable)
+        code = 0;
+    *names = code == 0 ? joined(config.optional) : NULL;
+    config_free(&config);
+    if (code < 0 && err)
+        *err = found;
+    return code;
 }
 
 int config_set(struct config *config, const char *name, const char *value, cordon_error *err)

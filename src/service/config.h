@@ -33,6 +33,7 @@ struct config {
     char **warm;            /* languages made ready at start; NULL-terminated */
     struct limits ceilings; /* the most that any request may ask for; 0: none */
     bool allow_unlimited;
+    bool prove_languages;                   /* each installed one is run once after the start */
     char **optional;                        /* controls whose absence is tolerated in every request */
     char **redaction_files, **secret_files; /* rules; files whose lines are secret values */
     char *sanitize;                         /* "none", "secrets", "all": where a request says nothing */
@@ -41,9 +42,12 @@ struct config {
     char *log;  /* "error", "warn", "info", "debug" */
 };
 
-/* Defaults; `path` may be NULL: then CORDON_CONFIG, or /etc/cordon/cordon.yaml if it is there. Errors have the file's
- * line in their text. */
+/* Defaults; `path` may be NULL: then CORDON_CONFIG, or the first that is there of an ordinary user's own
+ * ~/.config/cordon/cordon.yaml and /etc/cordon/cordon.yaml. Errors have the file's line in their text. */
 int config_load(const char *path, struct config *config, cordon_error *err);
+/* The names in `optional`, separated by commas, from CORDON_OPTIONAL or else the file; NULL: none. For commands that
+ * share no other setting with the daemon. Freed by the caller. */
+int config_optional(char **names, cordon_error *err);
 /* One setting by its name in the file ("listen", "concurrency", …): a flag's or a variable's. */
 int config_set(struct config *config, const char *name, const char *value, cordon_error *err);
 /* What no single setting can tell: an address that needs keys and TLS, and the like. */

@@ -104,13 +104,18 @@ static const struct setting rows[] = {
     ROW(SETTING_LIMITS, ceilings, 0, 0, "{}",
         "The most that any request may ask for, by the names of limits: {wall_ms: 60s, memory_bytes: 2g}."),
     ROW(SETTING_FLAG, allow_unlimited, 0, 0, "false", "Let requests ask for `unlimited` where there is no ceiling."),
+    ROW(SETTING_FLAG, prove_languages, 0, 0, "true",
+        "Run an example of each installed language once after the start; /readyz and the log tell which fail."),
     LIST(optional, is_control, "Controls whose absence is tolerated in every request."),
     LIST(redaction_files, NULL, "Files with further redaction rules, YAML."),
     LIST(secret_files, NULL, "Files whose lines are secret values, redacted in everybody's output."),
     TEXT(sanitize, "secrets", is_sanitize, false, "What is redacted where a request does not say: none, secrets, all."),
     TEXT(languages_dir, NULL, NULL, true, "Language manifests; otherwise /etc/cordon/languages and those installed."),
     TEXT(warden_path, NULL, NULL, true, "The cordon-warden executable; otherwise the installed one."),
-    TEXT(user, "", NULL, true, "Whom the HTTP process becomes when the superuser starts it."),
+    TEXT(user, "", NULL, true,
+         "Whom the HTTP process becomes when the superuser starts it; otherwise cordon, or nobody where there is no "
+         "user "
+         "cordon."),
     TEXT(log, "info", is_log_level, false, "What is logged: error, warn, info or debug."),
 };
 

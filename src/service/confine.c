@@ -19,18 +19,28 @@
 #include "base/error.h"
 #include "cell/sys.h"
 
-#define STEP "confine"
+#define STEP        "confine"
+#define OWN_USER    "cordon"
+#define SHARED_USER "nobody"
 
 struct ids {
     uid_t uid;
     gid_t gid;
 };
 
+/* The user that was asked for, else the daemon's own, else the one that every system has. */
+static const char *name_of(const char *user)
+{
+    if (user && *user)
+        return user;
+    return getpwnam(OWN_USER) ? OWN_USER : SHARED_USER;
+}
+
 static int find_user(const char *user, struct ids *ids, cordon_error *err)
 {
-    const struct passwd *row = getpwnam(user && *user ? user : "nobody");
+    const struct passwd *row = getpwnam(name_of(user));
     if (!row)
-        return error_set(err, CORDON_EINVAL, STEP, "user: there is no user '%s'", user && *user ? user : "nobody");
+        return error_set(err, CORDON_EINVAL, STEP, "user: there is no user '%s'", name_of(user));
     *ids = (struct ids){row->pw_uid, row->pw_gid};
     return 0;
 }
@@ -98,7 +108,7 @@ static int check_data(const char *user, const char *data_dir, cordon_error *err)
 {
     if (access(data_dir, R_OK | W_OK | X_OK) == 0)
         return 0;
-    error_sys(err, errno, STEP, "user '%s' cannot use %s", user && *user ? user : "nobody", data_dir);
+    error_sys(err, errno, STEP, "user '%s' cannot use %s", name_of(user), data_dir);
     return error_hint(err, "choose a data_dir beneath directories that it may enter, or another user");
 }
 
@@ -171,6 +181,11 @@ static int filter_calls(cordon_error *err)
         failed = seccomp_load(filter);
     seccomp_release(filter);
     return failed ? error_sys(err, -failed, STEP, "cannot restrict the daemon's system calls") : 0;
+}
+
+bool confine_is_shared(const char *user)
+{
+    return geteuid() == 0 && !strcmp(name_of(user), SHARED_USER);
 }
 
 int confine_self(const char *user, const char *data_dir, cordon_error *err)

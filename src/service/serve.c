@@ -17,6 +17,7 @@
 
 #include "api/execution.h"
 #include "api/idempotency.h"
+#include "api/readiness.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -312,6 +313,7 @@ static void reload(struct daemon *daemon)
     api->sanitize = sanitize_of(config);
     if (log_level_from_name(config->log, &level) == 0)
         log_set_level(level);
+    readiness_start(api);
     log_event(LOG_LEVEL_INFO, "reloaded", NULL);
 }
 
@@ -400,7 +402,15 @@ static int open_all(struct daemon *daemon, cordon_error *err)
         code = confine_prepare(config->user, config->data_dir, err); /* what was made meanwhile */
     if (code == 0)
         code = open_admission(api, err);
-    return code == 0 ? confine_self(config->user, config->data_dir, err) : code;
+    if (code == 0 && confine_is_shared(config->user))
+        log_event(LOG_LEVEL_WARN, "shared_user",
+                  json_pack("{s:s, s:s, s:s}", "user", "nobody", "effect",
+                            "every service that runs as nobody can read the daemon's data and signal it", "fix",
+                            "make the user cordon: systemd-sysusers, or useradd --system --home-dir / "
+                            "--shell /usr/sbin/nologin cordon"));
+    if (code == 0)
+        code = confine_self(config->user, config->data_dir, err);
+    return code == 0 ? readiness_open(api, err) : code;
 }
 
 static void warm_up(struct api *api)
@@ -439,6 +449,7 @@ static void close_all(struct daemon *daemon)
     if (api->admission)
         executions_stop(api, true);
     atomic_store(&daemon->leaving, true);
+    readiness_stop(api);
     work_close(api->work);
     executions_record(api);
     http_server_close(api->server);
@@ -450,10 +461,26 @@ static void close_all(struct daemon *daemon)
     executions_free(api);
     guard_free(api);
     admission_free(api->admission);
+    readiness_free(api);
     redact_rules_close(api->rules);
     loop_free(api->loop);
     free(daemon->tls_cert);
     free(daemon->tls_key);
+}
+
+/* A daemon whose every run would be refused listens, because requests may tolerate what is missing, but does not say
+ * that it serves. */
+static void tell_ready(const struct api *api)
+{
+    const cordon_error *refusal = readiness_refusal(api);
+    const char *address = http_server_address(api->server), *data = api->config->data_dir;
+    if (!refusal)
+        printf("cordon %s serves at %s, data in %s\n", cordon_version(), address, data);
+    else
+        printf("cordon %s listens at %s, data in %s, but refuses runs: %s%s%s\n", cordon_version(), address, data,
+               refusal->text, *refusal->hint ? "; " : "", refusal->hint);
+    fflush(stdout);
+    notify_tell(refusal ? "READY=1\nSTATUS=Runs are refused; see the log." : "READY=1");
 }
 
 int serve(struct config *config, serve_settle *settle, const void *context)
@@ -474,10 +501,8 @@ int serve(struct config *config, serve_settle *settle, const void *context)
     warm_up(api);
     api->second = (struct loop_timer){.expired = on_second, .context = &daemon};
     loop_set_timer(api->loop, &api->second, clock_us() + SECOND_US);
-    printf("cordon %s serves at %s, data in %s\n", cordon_version(), http_server_address(api->server),
-           config->data_dir);
-    fflush(stdout);
-    notify_tell("READY=1");
+    tell_ready(api);
+    readiness_start(api);
     daemon.prebuilding = (struct work_item){.run = prebuild, .done = prebuilt};
     if (api->config->warm && *api->config->warm)
         work_submit(api->work, &daemon.prebuilding);

@@ -81,13 +81,13 @@ class Result(dict):
     stderr = ""
 
 
-def cordon(*arguments, stdin=b"", timeout=60, prefix=(), **popen):
+def cordon(*arguments, stdin=b"", timeout=60, prefix=(), binary=CORDON, **popen):
     """Calls cordon and waits. `stdin` is bytes or text to feed, or None for /dev/null; `prefix` is put before the binary: a
     wrapper such as unshare."""
     if isinstance(stdin, str):
         stdin = stdin.encode()
     begin = time.monotonic()
-    process = subprocess.Popen([*prefix, CORDON, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    process = subprocess.Popen([*prefix, binary, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE, **popen)
     try:
         out, err = process.communicate(stdin, timeout=timeout)

@@ -45,7 +45,7 @@ def test_unix_socket_left_by_a_dead_daemon(tmp_path):
 
 def test_an_address_that_is_taken(daemon):
     code, text = support.Daemon(listen=f"127.0.0.1:{daemon.port}").refused()
-    assert code == 125 and "another server is there" in text, text
+    assert code == 125 and "another program listens there" in text, text
 
 
 @pytest.mark.parametrize("flags, words", [((), "TLS|clear"), (("--behind-proxy",), "there are no keys")])

@@ -6,6 +6,7 @@ flags only `--optional` means something to a daemon.
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -118,13 +119,15 @@ class Daemon:
     """`cordon serve` with a data directory of its own."""
 
     def __init__(self, *flags, listen="127.0.0.1:0", data=None, env=None, prefix=(), key=None, tls=None, binary=cordon.BIN,
-                 **popen):
+                 prove=False, optional=OPTIONAL, **popen):
         self.own_data = data is None
         self.data = str(data) if data else tempfile.mkdtemp(prefix="cordon-serve-", dir=QUICK)
         self.key, self.tls = key, tls
         self.log_path = self.data.rstrip("/") + ".log"
-        optional = [each for name in OPTIONAL for each in ("--set", f"optional={name}")]
-        argv = [*prefix, binary, "serve", "--listen", listen, "--data-dir", self.data, *optional, *map(str, flags)]
+        optional = [each for name in optional for each in ("--set", f"optional={name}")]
+        # To run every language once takes a while, which only its own tests want to see.
+        proving = () if prove else ("--set", "prove_languages=false")
+        argv = [*prefix, binary, "serve", "--listen", listen, "--data-dir", self.data, *proving, *optional, *map(str, flags)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CORDON_")}
         if os.environ.get("CORDON_SANITIZED") == "1":  # looking for leaks needs ptrace, which the daemon gives up
             environment["ASAN_OPTIONS"] = "detect_leaks=0"
@@ -152,7 +155,7 @@ class Daemon:
                 raise AssertionError(f"it did not start (exit {code}): {line!r}\n{self.log_text()}")
             time.sleep(0 if more else 0.005)
         self.ready = line.decode().strip()
-        self.address = self.ready.split(" serves at ")[1].split(", data in ")[0]
+        self.address = re.search(r" (?:serves|listens) at (\S+), data in ", self.ready)[1]
         return self
 
     def refused(self):

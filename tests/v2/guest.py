@@ -1,11 +1,13 @@
 """Inside the guest: what Cordon promises on a cgroup v2 system, for one kind of caller.
 
-guest.py root|delegated|session|undelegated   prints `ok KIND NAME` or `not ok KIND NAME: why` per check.
+guest.py root|delegated|session|undelegated|outside   prints `ok KIND NAME` or `not ok KIND NAME: why` per check.
 Judged from outside the cell: result fields, the process table and the control group tree. Emulated CPUs are slow, so the
 times asserted here are loose.
 """
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -226,6 +228,20 @@ def test_optional_cgroup_still_limits():
     expect(result["status"] == "cpu_limit", result)
 
 
+def test_the_command_that_the_error_names():
+    """A user without a session is refused; what the message says then works, word for word (the superuser is sudo here)."""
+    asked = command("run", "--json", "-l", "python", "-c", "print(6*7)")
+    plain = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", *asked]
+    done = subprocess.run(plain, capture_output=True, text=True, check=False, timeout=RUN_SECONDS)
+    expect(done.returncode == 125 and "cgroup" in done.stdout + done.stderr, done)
+    named = re.search(r"`sudo (systemd-run [^`]*) COMMAND`", json.loads(done.stdout)["error"]["hint"])[1].replace("$(id -u)", "1000")
+    done = subprocess.run(["bash", "-c", f"{named} {shlex.join(asked)}"], capture_output=True, text=True, check=False,
+                          timeout=2 * RUN_SECONDS, cwd="/")
+    result = json.loads(done.stdout)
+    expect(result["stdout"] == "42\n" and result["enforced"]["controls"]["cgroup"] == "v2", done)
+    expect(result["enforced"]["memory"] == "group", result["enforced"])
+
+
 ENFORCED = [test_doctor, test_hello, test_memory_bomb, test_memory_bomb_of_a_child, test_memory_peak, test_program_memory, test_process_limit,
             test_process_limit_coped_with, test_fork_bomb, test_cpu_limit, test_cpu_share, test_wall_limit,
             test_forked, test_slot, test_nothing_left, test_warden_killed, test_caller_killed, test_next_start_sweeps]
@@ -233,6 +249,7 @@ CHECKS = {
     "root": ENFORCED,
     "delegated": ENFORCED,
     "session": ENFORCED,
+    "outside": [test_the_command_that_the_error_names],
     "undelegated": [test_refused_without_cgroup, test_optional_cgroup, test_optional_cgroup_still_limits,
                     test_nothing_left],
 }

@@ -12,8 +12,8 @@ kind=$1
 here=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
 say "$kind kernel" "$(uname -r), up $(cut -d' ' -f1 /proc/uptime) s"
 say "$kind group" "$here: $(cat "$here/cgroup.controllers")"
-check uid test "$(id -u)" = "$([ "$kind" = root ] && echo 0 || echo 1000)"
-[ "$kind" = session ] ||
+check uid test "$(id -u)" = "$([[ $kind = root || $kind = outside ]] && echo 0 || echo 1000)"
+[[ $kind = session || $kind = outside ]] ||
     check controllers grep -qw 'cpu.*memory.*pids' "$here/cgroup.controllers"
 check user_namespace unshare -Ur true
 check python python3 -c 'import ctypes, json; assert 6 * 7 == 42'
