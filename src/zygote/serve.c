@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "cell/cell.h"
 #include "cell/sys.h"
+#include "zygote/environment.h"
 #include "zygote/memory.h"
 #include "zygote/serve.h"
 #include "zygote/thread.h"
@@ -65,6 +66,7 @@ int zygote_serve(int socket)
     static int fds[ENTER_FDS_MAX];
     struct zygote_answer answer = {0};
     thread_note(&request.thread);
+    environment_forget_start();
     memory_condense();
     for (;;) {
         if (fd_send(socket, &answer, sizeof answer, NULL, 0) < 0)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from engine import OPTIONAL, PROGRAM, ROOT, Engine, children, read, wait_for  # noqa: E402
 from warm_programs import (  # noqa: E402
     ATTACK_BESIDE, CLOCK_SEEDED, COOKIE, DESCRIPTORS, IDENTITY, IPC_LEFT, IPC_UNUSED, LOOK, MEMORY, NETWORK_FILES, PLANT, PLANT_HIDDEN, PLANT_IPC,
-    PLANT_NETWORK, PRELOADED, RANDOM, REFUSED, SET_UP, USED_BEFORE, NotSetUp, installed)
+    PLANT_NETWORK, PRELOADED, RANDOM, REFUSED, SET_UP, STARTED_WITH, USED_BEFORE, NotSetUp, installed)
 
 LATER = 50  # more runs than there are recycled identities
 MARK = re.compile("MARK[0-9a-f]{60}")
@@ -211,6 +211,14 @@ def test_what_a_copy_was_forked_by_is_out_of_its_way(engine, language):
     result = engine.run_warm(language, PRELOADED[language])
     assert (result["status"], result["stderr"]) == ("ok", ""), result
     assert result["stdout"].splitlines() == ["forked", "forked", "mapped", "[]", "0"], result
+
+
+@pytest.mark.parametrize("language", STARTED_WITH)
+def test_the_environment_shows_nothing_of_the_zygote(engine, language):
+    need(language)
+    fresh = engine.out(language, STARTED_WITH[language], warm=False)
+    result = engine.run_warm(language, STARTED_WITH[language])
+    assert (result["stdout"], result["stderr"]) == (fresh, ""), result
 
 
 def test_a_copy_ends_only_when_its_program_does(engine):

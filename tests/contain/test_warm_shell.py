@@ -14,6 +14,7 @@ PROGRAMS = {
     "what it knows of itself": dict(code='echo "$0|$#|$*|$BASH_SOURCE|$LINENO|$-|$_|$$|$BASHPID|$PPID|$SHLVL|$PWD|${OLDPWD-unset}|$UID|$EUID|${GROUPS[*]}|$?"'),
     "its variables": dict(code=f"declare -p | grep -Ev ' ({CHANGING})' | sort"),
     "the environment of others": dict(code="env | sort"),
+    "what the kernel shows of its environment": dict(code="tr '\\0' '\\n' < /proc/$$/environ | grep . | sort"),
     "options": dict(code="set -o; shopt; ulimit -a; umask; trap -p; hash; jobs; enable | wc -l"),
     "what is mapped": dict(code="grep -c cordon /proc/$$/maps; ls /tmp -A"),
     "arguments": dict(code='printf "<%s>" "$@"', args=["a b", "it's", "", "*", "$x", "two\nlines", "é"]),

@@ -406,6 +406,14 @@ print("held", flush=True)
 os._exit(7)
 """
 
+# What the kernel shows of the environment it was started with.
+STARTED_WITH = {
+    "python": "print(*sorted(filter(None, open('/proc/self/environ').read().split(chr(0)))), sep='\\n')",
+    "javascript": "console.log(require('fs').readFileSync('/proc/self/environ', 'utf8').split('\\0').filter(Boolean).sort().join('\\n'))",
+    "ruby": "puts File.read('/proc/self/environ').split(0.chr).reject(&:empty?).sort",
+    "bash": "tr '\\0' '\\n' < /proc/$$/environ | grep . | sort",
+}
+
 # The library that forks an interpreter lies before the C library in it: its fork() and getppid() must be the system's again, its mappings too, and
 # nothing of it may go on to another process. Prints "forked" from a child, "mapped", and the variables of a process it starts.
 PRELOADED = {
