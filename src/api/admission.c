@@ -144,7 +144,9 @@ static bool has_place(const struct admission *admission, const struct lane *lane
         return false;
     if (options->memory_bytes && admission->memory_bytes + job->memory_bytes > options->memory_bytes)
         return false;
-    return !options->processes || admission->processes + job->processes <= options->processes;
+    if (options->processes && admission->processes + job->processes > options->processes)
+        return false;
+    return !job->fits || job->fits(job->context);
 }
 
 static void place(struct admission *admission, struct job *job)
@@ -269,6 +271,12 @@ void admission_leave(struct admission *admission, struct job *job)
         unqueue(admission, job);
     job->lane = NULL;
     job->placed = false;
+    fill(admission);
+    set_patience(admission);
+}
+
+void admission_look(struct admission *admission)
+{
     fill(admission);
     set_patience(admission);
 }

@@ -30,6 +30,7 @@ struct job {
     uint64_t memory_bytes, processes; /* that it may use at most */
     uint64_t queued_us;
     bool placed;
+    bool (*fits)(void *context); /* whether what it needs besides can be had now; NULL: always */
     void (*start)(void *context);
     void (*refused)(void *context); /* waited too long */
     void *context;
@@ -44,6 +45,8 @@ enum admitted admission_ask(struct admission *admission, const char *caller, con
                             struct job *job, unsigned *retry_s);
 /* Its run has ended, or it does not want to wait any more. */
 void admission_leave(struct admission *admission, struct job *job);
+/* Something that jobs need besides has become free. */
+void admission_look(struct admission *admission);
 /* Nobody else is started. */
 void admission_stop(struct admission *admission);
 unsigned admission_running(const struct admission *admission);

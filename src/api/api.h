@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "api/admission.h"
+#include "api/budget.h"
 #include "api/match.h"
 #include "http/problem.h"
 #include "http/server.h"
@@ -29,12 +30,12 @@ struct api {
     struct redact_rules *rules;
     struct work *work;
     struct admission *admission;
+    struct budget *budget;
     enum sanitize sanitize; /* where a request says nothing */
     bool draining;
     struct execution *executions[EXECUTION_BUCKETS];
     struct execution *oldest_done, **newest_done; /* those that are kept for a while */
-    unsigned done_count, live_count;
-    size_t done_bytes;
+    unsigned live_count;
     struct execution *unrecorded, **last_unrecorded; /* told, but not in the store yet */
     struct loop_timer recorder;
     struct execution *quiet; /* under way, and their output is not watched yet */
@@ -60,8 +61,10 @@ struct call {
     struct http_call *http;
     const struct route *route;
     struct caller caller;
-    char id[33];         /* from the path */
-    char request_id[17]; /* names it in logs */
+    char id[33];             /* from the path */
+    char request_id[17];     /* names it in logs */
+    struct hold held;        /* of its answer */
+    struct execution *shown; /* a reference: the answer is its result, or follows it */
 };
 
 /* routes.c: the three callbacks of the server */
@@ -94,6 +97,8 @@ void api_random_id(char *text, size_t digits);
 void api_time_text(char text[32]);
 void answer_json(struct call *call, int status, const json_t *value);
 void answer_text(struct call *call, int status, const char *json);
+/* Takes the text, and counts it as held until it is sent. */
+void answer_large(struct call *call, char *json);
 /* Which of the types the client would rather have; the first where it does not say. */
 size_t call_prefers(const struct call *call, const char *const *types, size_t count);
 

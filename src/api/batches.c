@@ -93,6 +93,13 @@ static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
         reject(batch, item, "bad_request", &err);
         return true;
     }
+    struct budget_refusal why;
+    if (!execution_may_fit(execution, &why)) {
+        error_over_budget(&err, &why);
+        reject(batch, item, "budget", &err);
+        execution_unref(execution);
+        return true;
+    }
     memcpy(item->id, execution->id, sizeof item->id);
     item->waiter.done = on_done;
     execution_wait(execution, &item->waiter);

@@ -1,5 +1,8 @@
-/* What a run has delivered so far, and those who follow it. An offset counts delivered (redacted) bytes of both streams
- * together, in the order in which they came. */
+/* What a run has delivered so far, and the streams that follow it. An offset counts delivered (redacted) bytes of both
+ * streams together, in the order in which they came.
+ *
+ * The bytes are there once, however many follow: each follower has a place up to which it was told, and its events are
+ * made from there when its client has read the ones before. */
 #ifndef API_EVENTS_H
 #define API_EVENTS_H
 
@@ -8,17 +11,8 @@
 #include "base/buf.h"
 #include "http/server.h"
 
-struct subscriber {
-    struct subscriber *next;
-    struct events *events;
-    struct http_call *http;
-    bool sse;
-    size_t from;                 /* it has what was delivered before */
-    void (*left)(void *context); /* its client did; the subscriber is gone by then */
-    void *context;
-};
-
 struct events {
+    unsigned references;
     bool kept;   /* so that one may begin to follow later */
     bool base64; /* data is told so */
     struct buf bytes;
@@ -27,21 +21,33 @@ struct events {
         int stream;
     } * segments;
     size_t segment_count, segment_capacity;
-    size_t total;
     char held[2][4]; /* the beginning of a character whose rest has not come */
     size_t held_length[2];
-    struct subscriber *subscribers;
+    bool ended;
+    struct http_text *result; /* once it has ended, unless memory was out */
+    struct follower *followers;
 };
 
-/* Begins the answer: "start", then everything delivered from the offset on. False when memory is out. */
+/* What a follower may keep waiting to be sent: a part of output at six bytes of JSON for each of its own, and its
+ * connection. */
+#define EVENTS_FOLLOWER_BYTES ((size_t)256 << 10)
+
+/* NULL when memory is out. */
+struct events *events_new(bool base64);
+void events_unref(struct events *events);
+
+/* Begins the answer: "start", then everything delivered from the offset on. `closed` is called exactly once, when the
+ * answer is out or its client has left. False when memory is out: nothing was answered, and `closed` is not called. */
 bool events_follow(struct events *events, struct http_call *http, bool sse, const char *id, size_t offset,
-                   void (*left)(void *context), void *context);
+                   void (*closed)(void *context), void *context);
 void events_add(struct events *events, int stream, const void *bytes, size_t length);
-/* The last event, which ends every stream. */
-void events_end(struct events *events, const char *result);
-/* Whoever follows already is told that a run which had to wait is under way. */
-void events_status(struct events *events, const char *state);
+/* The last event, which ends every stream; those who follow later are told it too. NULL: memory was out. */
+void events_end(struct events *events, struct http_text *result);
+/* Every follower that is there is told that a run which had to wait is under way. */
+void events_running(struct events *events);
+/* Every follower that has read everything is told that its stream lives. */
 void events_ping(struct events *events);
-void events_free(struct events *events);
+/* Bytes of memory. */
+size_t events_bytes(const struct events *events);
 
 #endif

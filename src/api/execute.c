@@ -65,7 +65,7 @@ static void on_done(struct waiter *waiter, struct execution *execution)
     if (execution->failure.code)
         answer_failure(waiting->call, &execution->failure);
     else
-        answer_text(waiting->call, 200, execution->result);
+        answer_result(waiting->call, execution);
     execution_unref(waiting->execution);
     free(waiting);
 }
@@ -98,9 +98,37 @@ static void wait_for(struct call *call, struct execution *execution, bool owner)
     http_wait(call->http, on_left, waiting);
 }
 
+void answer_result(struct call *call, struct execution *execution)
+{
+    if (!execution->text) {
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+        return;
+    }
+    call->shown = execution_ref(execution);
+    http_answer_text(call->http, 200, "application/json", execution->text);
+}
+
+static void on_owner_left(void *context)
+{
+    execution_cancel(context); /* nothing when it has ended */
+}
+
 static void on_follower_left(void *context)
 {
-    execution_cancel(context);
+    (void)context;
+}
+
+void answer_events(struct call *call, struct execution *execution, bool sse, size_t offset, bool owner)
+{
+    if (!held_take(call, BUDGET_ANSWERS, EVENTS_FOLLOWER_BYTES, &call->held)) {
+        if (owner)
+            execution_cancel(execution);
+        return;
+    }
+    call->shown = execution_ref(execution);
+    if (!events_follow(execution->events, call->http, sse, execution->id, offset,
+                       owner ? on_owner_left : on_follower_left, execution))
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
 }
 
 /* What every POST of a run begins with; NULL when it was answered. */
@@ -112,6 +140,7 @@ static struct execution *take_request(struct call *call, bool tests)
     const char *body = http_body(call->http, &length);
     json_t *asked = NULL;
     struct execution *execution = NULL;
+    struct budget_refusal why;
     if (!guard_runs(call))
         return NULL;
     int code = json_parse(body, length, &asked, &err);
@@ -126,6 +155,11 @@ static struct execution *take_request(struct call *call, bool tests)
             problem_error(call->http, 400, "bad_request", &err);
         else
             problem_from(call->http, &err);
+        return NULL;
+    }
+    if (!execution_may_fit(execution, &why)) {
+        answer_over_budget(call, &why);
+        execution_unref(execution);
         return NULL;
     }
     return execution;
@@ -171,9 +205,8 @@ static void execute(struct call *call, bool tests)
         refuse(call, how, retry_s);
     } else if (!stream || execution->state == EXECUTION_DONE)
         wait_for(call, execution, !lasting);
-    else if (!events_follow(&execution->events, call->http, sse, execution->id, 0, lasting ? NULL : on_follower_left,
-                            execution))
-        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+    else
+        answer_events(call, execution, sse, 0, !lasting);
     execution_unref(execution);
 }
 

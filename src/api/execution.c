@@ -33,11 +33,13 @@ void execution_unref(struct execution *execution)
         return;
     execution->api->live_count--;
     cordon_run_free(execution->run);
+    hold_end(&execution->output);
+    hold_end(&execution->request_held);
     redactor_close(execution->redactor);
     cordon_request_free(execution->request);
     json_decref(execution->asked);
-    events_free(&execution->events);
-    free(execution->result);
+    events_unref(execution->events);
+    http_text_unref(execution->text);
     json_decref(execution->told);
     free(execution);
 }
@@ -65,7 +67,7 @@ static int apply_policy(struct execution *execution, const struct caller *caller
     cordon_request *request = execution->request;
     struct limits limits = {0};
     int code = 0;
-    execution->policy = (struct policy){config->ceilings, config->allow_unlimited, caller->key};
+    execution->policy = (struct policy){config_ceilings(config), config->allow_unlimited, caller->key};
     for (char **control = config->optional; code == 0 && control && *control; control++) {
         code = cordon_request_add_optional(request, *control, err);
         if (execution->tests)
@@ -74,6 +76,7 @@ static int apply_policy(struct execution *execution, const struct caller *caller
     if (code == 0)
         code = policy_apply(&execution->policy, request, &limits, err);
     promise(execution, limits.value[LIMIT_MEMORY_BYTES], limits.value[LIMIT_PROCESSES]);
+    execution->output_cost = (uint64_t)limits.value[LIMIT_OUTPUT_BYTES] * HELD_PER_OUTPUT_BYTE;
     return code;
 }
 
@@ -89,10 +92,18 @@ static int check_tests(struct execution *execution, cordon_error *err)
     return code;
 }
 
+static bool fits(void *context);
 static void start(void *context);
 static void on_refused(void *context);
 static void on_output(void *context, int stream, const void *bytes, size_t length);
 static void finish(struct execution *execution, json_t *told, const char *status);
+
+bool execution_may_fit(const struct execution *execution, struct budget_refusal *why)
+{
+    return budget_allows(execution->api->budget, held_name(execution->key), BUDGET_OUTPUT, execution->output_cost,
+                         why) ||
+           !why->never;
+}
 
 int execution_new(struct api *api, const struct caller *caller, json_t *asked, struct execution **out,
                   cordon_error *err)
@@ -112,7 +123,7 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
     memcpy(execution->key, caller->key.id, sizeof execution->key);
     execution->lane = (struct lane_limits){caller->key.concurrent, caller->key.per_minute};
     execution->tests = json_is_object(asked) && json_object_get(asked, "tests");
-    execution->job = (struct job){.start = start, .refused = on_refused, .context = execution};
+    execution->job = (struct job){.fits = fits, .start = start, .refused = on_refused, .context = execution};
     const struct manifest *language;
     int code = request_from_object(asked, &execution->request, err);
     if (code == 0)
@@ -125,22 +136,23 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
         code = check_tests(execution, err);
     if (code == 0)
         code = redactor_open(api->rules, execution->request, api->sanitize, &execution->redactor, err);
+    if (code == 0 && !(execution->events = events_new(execution->request->base64_output)))
+        code = error_nomem(err);
     if (code < 0) {
         execution_unref(execution);
         return code;
     }
-    execution->events.base64 = execution->request->base64_output;
     *out = execution;
     return 0;
 }
 
 enum admitted execution_submit(struct execution *execution, bool lasting, unsigned *retry_s)
 {
-    const char *caller = *execution->key ? execution->key : "anonymous";
     execution_ref(execution); /* until it is done */
-    execution->lasting = execution->events.kept = lasting;
+    execution->lasting = execution->events->kept = lasting;
     kept_list(execution);
-    enum admitted how = admission_ask(execution->api->admission, caller, &execution->lane, &execution->job, retry_s);
+    enum admitted how =
+        admission_ask(execution->api->admission, held_name(execution->key), &execution->lane, &execution->job, retry_s);
     if (how > ADMITTED_LATER) {
         kept_unlist(execution);
         execution_unref(execution);
@@ -225,6 +237,13 @@ void executions_watch(struct api *api)
         run_watch_output(api->quiet->run);
 }
 
+static bool fits(void *context)
+{
+    const struct execution *execution = context;
+    return budget_allows(execution->api->budget, held_name(execution->key), BUDGET_OUTPUT, execution->output_cost,
+                         NULL);
+}
+
 static void start(void *context)
 {
     struct execution *execution = context;
@@ -235,8 +254,14 @@ static void start(void *context)
         fail(execution, &err);
         return;
     }
+    if (!budget_hold(api->budget, held_name(execution->key), BUDGET_OUTPUT, execution->output_cost, &execution->output,
+                     NULL)) {
+        error_nomem(&err);
+        fail(execution, &err);
+        return;
+    }
     execution->state = EXECUTION_RUNNING;
-    events_status(&execution->events, "running");
+    events_running(execution->events);
     if (execution->redactor)
         execution->filter = redactor_filter(execution->redactor);
     if (execution->tests) {
@@ -279,7 +304,7 @@ static void on_refused(void *context)
 static void on_output(void *context, int stream, const void *bytes, size_t length)
 {
     struct execution *execution = context;
-    events_add(&execution->events, stream, bytes, length);
+    events_add(execution->events, stream, bytes, length);
 }
 
 static void add_redactions(const struct execution *execution, cordon_result *result)
@@ -336,13 +361,20 @@ char *execution_text(const struct execution *execution)
     return text;
 }
 
+size_t execution_bytes(const struct execution *execution)
+{
+    return (execution->text ? execution->text->length : 0) + events_bytes(execution->events);
+}
+
 /* Whoever waits is told; everything that can wait until that is sent is left to executions_record(). A run that was
  * refused without having been announced leaves no record. */
 static void finish(struct execution *execution, json_t *told, const char *status)
 {
     struct api *api = execution->api;
+    char *text = told ? json_text(told, NULL) : NULL;
     execution->told = told;
-    execution->result = told ? json_text(told, NULL) : NULL;
+    execution->text = text ? http_text_new(text, strlen(text)) : NULL;
+    execution->result = execution->text ? execution->text->bytes : NULL;
     if (!execution->result && !execution->failure.code) {
         error_nomem(&execution->failure);
         status = "internal_error";
@@ -355,7 +387,8 @@ static void finish(struct execution *execution, json_t *told, const char *status
     execution->done_us = clock_us();
     if (execution->failure.code)
         idempotency_forget(api, execution->id);
-    events_end(&execution->events, execution->result ? execution->result : "{}");
+    events_end(execution->events, execution->text);
+    hold_count(&execution->output, BUDGET_OUTPUT, execution_bytes(execution));
     while (execution->waiters) {
         struct waiter *waiter = execution->waiters;
         execution->waiters = waiter->next;

@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "api/events.h"
+#include "api/held.h"
 #include "api/policy.h"
 #include "engine/account.h"
 
@@ -40,16 +41,19 @@ struct execution {
     struct redactor *redactor;
     cordon_filter filter;
     struct job job;
+    uint64_t output_cost; /* what its output may come to in memory */
+    struct hold output, request_held;
     cordon_run *run;
     struct loop_watch watch;
     struct work_item item;
     atomic_bool cancelled;
     json_t *judged;
     cordon_error failure; /* why it did not run; code 0: it did */
-    struct events events;
+    struct events *events;
     struct waiter *waiters;
-    char *result; /* JSON, once done */
-    json_t *told; /* the same, until it is recorded */
+    struct http_text *text; /* its Result as JSON, once done */
+    const char *result;     /* the same */
+    json_t *told;           /* the same, until it is recorded */
     struct account account;
     char status[24];
     uint64_t done_us;
@@ -58,6 +62,8 @@ struct execution {
 /* Takes `asked`. Everything that can be wrong with it is found here. */
 int execution_new(struct api *api, const struct caller *caller, json_t *asked, struct execution **execution,
                   cordon_error *err);
+/* Whether its output can ever fit into the budget. */
+bool execution_may_fit(const struct execution *execution, struct budget_refusal *why);
 /* Asks for a place. When refused, why; else it will end some day, and tell its waiters. `lasting`: it is remembered for
  * a while after that, with everything it delivered. */
 enum admitted execution_submit(struct execution *execution, bool lasting, unsigned *retry_s);
@@ -76,10 +82,17 @@ void execution_unref(struct execution *execution);
 void answer_accepted(struct call *call, const char *id, const struct execution *execution);
 /* The request as it may be kept: without secret values. Freed by the caller. */
 char *execution_text(const struct execution *execution);
+/* Bytes of memory that its result and its output need, once it is done. */
+size_t execution_bytes(const struct execution *execution);
 /* Its Result while it has none: {"id", "state": …, "status": null}. */
 json_t *execution_json(const struct execution *execution);
 /* A Result for a run that never was: its state is done, its status `rejected` or `internal_error`. */
 json_t *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
+
+/* Answers with its Result. */
+void answer_result(struct call *call, struct execution *execution);
+/* Follows it. `owner`: when the client leaves before the end, the run ends too. */
+void answer_events(struct call *call, struct execution *execution, bool sse, size_t offset, bool owner);
 
 /* kept.c */
 void kept_list(struct execution *execution);

@@ -8,6 +8,10 @@
 #include "explain/debug.h"
 #include "output/utf8.h"
 
+/* Bytes of memory for each byte that is kept of a run: it is read, becomes a JSON value, and then JSON, with six bytes
+ * for a control character. With less, reading many at once may take more memory than the budget says. */
+#define READ_FACTOR 12
+
 /* A question to the store, and what becomes of the answer. */
 struct question {
     struct work_item item;
@@ -16,6 +20,7 @@ struct question {
     char id[ID_BYTES + 1], key[17];
     bool any_key;
     struct store_query query;
+    uint64_t bytes; /* of what is kept of the run */
     char *language, *status, *cursor, *of_key;
     int (*ask)(struct question *question);
     void (*answer)(struct call *call, struct question *question);
@@ -29,6 +34,14 @@ struct question {
 static const char *key_of(const struct question *question)
 {
     return question->any_key ? NULL : question->key;
+}
+
+/* Reading a large run is begun only when there is room for it: first its size is asked for. */
+
+static void ask_size(struct work_item *item)
+{
+    struct question *question = (struct question *)item;
+    question->code = store_size(question->api->store, question->id, &question->bytes, &question->err);
 }
 
 static void ask(struct work_item *item)
@@ -91,6 +104,29 @@ static void submit(struct call *call, struct question *question)
     work_submit(call->api->work, &question->item);
 }
 
+static void submit_sized(struct work_item *item)
+{
+    struct question *question = (struct question *)item;
+    struct call *call = question->call;
+    question->item = (struct work_item){.run = ask, .done = answer};
+    if (question->code < 0 || !call)
+        answer(&question->item);
+    else if (held_take(call, BUDGET_ANSWERS, READ_FACTOR * question->bytes, &call->held)) {
+        question->code = CORDON_EGONE;
+        work_submit(question->api->work, &question->item);
+    } else {
+        question->call = NULL; /* it is answered */
+        answer(&question->item);
+    }
+}
+
+/* As submit(), for what may be large. */
+static void submit_large(struct call *call, struct question *question)
+{
+    question->item = (struct work_item){.run = ask_size, .done = submit_sized};
+    submit(call, question);
+}
+
 static int ask_result(struct question *question)
 {
     return store_result(question->api->store, question->id, key_of(question), &question->text, &question->err);
@@ -106,14 +142,14 @@ static int ask_both(struct question *question)
 
 static void tell_text(struct call *call, struct question *question)
 {
-    answer_text(call, 200, question->text);
+    answer_large(call, take_ptr(&question->text));
 }
 
 void handle_execution_get(struct call *call)
 {
-    const struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
+    struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
     if (execution && execution->result)
-        answer_text(call, 200, execution->result);
+        answer_result(call, execution);
     else if (execution) {
         json_t *json = execution_json(execution);
         answer_json(call, 200, json);
@@ -121,7 +157,7 @@ void handle_execution_get(struct call *call)
     } else {
         struct question *question = question_new(call, ask_result, tell_text);
         if (question)
-            submit(call, question);
+            submit_large(call, question);
     }
 }
 
@@ -189,6 +225,21 @@ static void add_output(struct events *events, int stream, const json_t *text)
         events_add(events, stream, bytes ? bytes : json_string_value(text), length);
 }
 
+static void on_reader_left(void *context)
+{
+    (void)context;
+}
+
+static void follow_stored(struct call *call, const struct question *question, struct events *events,
+                          struct http_text *text)
+{
+    uint64_t bytes = text->length + events_bytes(events) + EVENTS_FOLLOWER_BYTES;
+    events_end(events, text);
+    if (held_take(call, BUDGET_ANSWERS, bytes, &call->held) &&
+        !events_follow(events, call->http, question->sse, question->id, question->offset, on_reader_left, NULL))
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+}
+
 /* As if it had just been delivered: all of stdout, then all of stderr. */
 static void tell_events(struct call *call, struct question *question)
 {
@@ -198,18 +249,23 @@ static void tell_events(struct call *call, struct question *question)
         problem_answer(call->http, 409, "not_here", "this run is under way in a daemon that is gone");
         return;
     }
-    struct events events = {.kept = true, .base64 = is_base64(question)};
+    struct events *events = events_new(is_base64(question));
     static const char *const names[] = {"stdout", "stderr"};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && events; i++) {
         const json_t *text = json_object_get(result, names[i]);
+        events->kept = true;
         if (json_is_string(text))
-            add_output(&events, i + 1, text);
+            add_output(events, i + 1, text);
     }
-    if (!events_follow(&events, call->http, question->sse, question->id, question->offset, NULL, NULL))
-        problem_answer(call->http, 503, "out_of_memory", "out of memory");
-    events_end(&events, question->text);
-    events_free(&events);
     json_decref(result);
+    size_t length = strlen(question->text);
+    struct http_text *text = http_text_new(take_ptr(&question->text), length);
+    if (events && text)
+        follow_stored(call, question, events, text);
+    else
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+    events_unref(events);
+    http_text_unref(text);
 }
 
 void handle_execution_events(struct call *call)
@@ -221,10 +277,7 @@ void handle_execution_events(struct call *call)
     if (!read_offset(call, &offset))
         return;
     if (execution) {
-        if (!events_follow(&execution->events, call->http, sse, execution->id, offset, NULL, NULL))
-            problem_answer(call->http, 503, "out_of_memory", "out of memory");
-        else if (execution->result)
-            events_end(&execution->events, execution->result);
+        answer_events(call, execution, sse, offset, false);
         return;
     }
     struct question *question = question_new(call, ask_both, tell_events);
@@ -232,7 +285,7 @@ void handle_execution_events(struct call *call)
         return;
     question->offset = offset;
     question->sse = sse;
-    submit(call, question);
+    submit_large(call, question);
 }
 
 /* The debug report. */
@@ -268,14 +321,14 @@ void handle_execution_report(struct call *call)
         problem_answer(call->http, 409, "running", "the run has not ended yet");
         return;
     }
-    if (execution && execution->result) {
+    if (execution && execution->result && execution->asked) {
         auto_free char *asked = execution_text(execution);
         answer_report(call, execution->result, asked);
         return;
     }
     struct question *question = question_new(call, ask_both, tell_report);
     if (question)
-        submit(call, question);
+        submit_large(call, question);
 }
 
 /* The list. */

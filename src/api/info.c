@@ -121,8 +121,9 @@ void handle_limits(struct call *call)
             json_object_set_new(profiles, names[i], limits_object(&limits));
     }
     auto_free char *rules = redact_rules_json(api->rules);
+    const struct limits ceilings = config_ceilings(api->config);
     json_t *json =
-        json_pack("{s:o, s:o, s:b, s:I, s:o*}", "profiles", profiles, "ceilings", limits_object(&api->config->ceilings),
+        json_pack("{s:o, s:o, s:b, s:I, s:o*}", "profiles", profiles, "ceilings", limits_object(&ceilings),
                   "unlimited_allowed", api->config->allow_unlimited, "body_bytes", (json_int_t)api->config->body_bytes,
                   "sanitize", rules ? json_loads(rules, 0, NULL) : NULL);
     if (!call->caller.anonymous)
@@ -165,6 +166,11 @@ static void tell_metrics(struct call *call, const struct asking *asking)
                               .connections = http_server_connections(api->server),
                               .memory_bytes = admission_memory(api->admission),
                               .pools = pools};
+    for (int kind = 0; kind < BUDGET_COUNT && kind < METRICS_BUDGETS; kind++) {
+        now.held[kind].budget = budget_name((enum budget_kind)kind);
+        now.held[kind].held = budget_held(api->budget, (enum budget_kind)kind);
+        now.held[kind].most = budget_most(api->budget, (enum budget_kind)kind);
+    }
     metrics_text(&now, &text);
     http_answer(call->http, 200, "text/plain; version=0.0.4; charset=utf-8", buf_text(&text), text.length);
     json_decref(pools);

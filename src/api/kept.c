@@ -11,10 +11,12 @@
 #include "service/log.h"
 #include "service/metrics.h"
 
-#define KEEP_US    (UINT64_C(60) * 1000000)
-#define KEEP_MAX   1000
-#define KEEP_BYTES (64 << 20)
-#define PING_SECS  15
+#define KEEP_US (UINT64_C(60) * 1000000)
+/* Of one caller: a small one counts as that part of what it may keep. */
+#define KEEP_MAX 1000
+/* A request smaller than this stays with what is kept of its run, so that a report need not ask the store. */
+#define REQUEST_KEPT_BYTES ((uint64_t)64 << 10)
+#define PING_SECS          15
 /* The client has the processor first. */
 #define RECORD_US 1000
 
@@ -72,23 +74,61 @@ static void log_run(const struct execution *execution)
                         (double)execution->account.run_us / 1000));
 }
 
-static size_t bytes_of(const struct execution *execution)
+/* The oldest that the caller has; NULL when it has none. */
+static struct execution *oldest_of(const struct api *api, const char *name)
 {
-    return strlen(execution->result) + execution->events.bytes.length;
+    struct execution *execution = api->oldest_done;
+    while (execution && strcmp(held_name(execution->key), name) != 0)
+        execution = execution->next_done;
+    return execution;
+}
+
+/* The caller that keeps too much, or the one that keeps most when all of them do, gives way to itself. */
+static void make_room(struct api *api, const char *name)
+{
+    while (budget_held_by(api->budget, name, BUDGET_KEPT) > budget_most_each(api->budget, BUDGET_KEPT))
+        execution_forget(oldest_of(api, name));
+    while (budget_excess(api->budget, BUDGET_KEPT))
+        execution_forget(oldest_of(api, budget_largest(api->budget, BUDGET_KEPT)));
+}
+
+/* A large request is in the store. */
+static void drop_request(struct execution *execution)
+{
+    if (execution->request_held.amount < REQUEST_KEPT_BYTES)
+        return;
+    redactor_close(execution->redactor);
+    execution->redactor = NULL;
+    cordon_request_free(execution->request);
+    execution->request = NULL;
+    json_decref(execution->asked);
+    execution->asked = NULL;
+    hold_end(&execution->request_held);
+}
+
+static bool count_kept(struct execution *execution)
+{
+    struct budget *budget = execution->api->budget;
+    const char *name = held_name(execution->key);
+    uint64_t least = budget_most_each(budget, BUDGET_KEPT) / KEEP_MAX, bytes = execution_bytes(execution);
+    if (!execution->output.account && !budget_hold(budget, name, BUDGET_OUTPUT, 0, &execution->output, NULL))
+        return false;
+    hold_count(&execution->output, BUDGET_KEPT, bytes > least ? bytes : least);
+    return true;
 }
 
 static void remember(struct execution *execution)
 {
     struct api *api = execution->api;
-    if (!execution->lasting || !execution->result) {
+    if (!execution->lasting || !execution->result || !count_kept(execution)) {
         kept_unlist(execution);
         return;
     }
     execution->next_done = NULL;
     *api->newest_done = execution;
     api->newest_done = &execution->next_done;
-    api->done_count++;
-    api->done_bytes += bytes_of(execution);
+    drop_request(execution);
+    make_room(api, held_name(execution->key));
 }
 
 /* Found by its id until it is in the store. */
@@ -138,8 +178,8 @@ void execution_forget(struct execution *execution)
             *link = execution->next_done;
             if (api->newest_done == &execution->next_done)
                 api->newest_done = link;
-            api->done_count--;
-            api->done_bytes -= bytes_of(execution);
+            /* Somebody may still be reading it. */
+            hold_count(&execution->output, BUDGET_OUTPUT, execution_bytes(execution));
             kept_unlist(execution);
             return;
         }
@@ -149,14 +189,14 @@ void executions_tick(struct api *api)
 {
     static unsigned seconds;
     uint64_t now = clock_us();
-    while (api->oldest_done &&
-           (api->done_count > KEEP_MAX || api->done_bytes > KEEP_BYTES || now - api->oldest_done->done_us > KEEP_US))
+    while (api->oldest_done && now - api->oldest_done->done_us > KEEP_US)
         execution_forget(api->oldest_done);
+    admission_look(api->admission);
     if (++seconds % PING_SECS)
         return;
     for (unsigned i = 0; i < EXECUTION_BUCKETS; i++)
         for (struct execution *execution = api->executions[i]; execution; execution = execution->next)
-            events_ping(&execution->events);
+            events_ping(execution->events);
 }
 
 void executions_free(struct api *api)

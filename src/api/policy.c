@@ -26,6 +26,9 @@ static int check_ceilings(const struct limits *limits, const struct limits *ceil
         snprintf(field, sizeof field, "/limits/%s", limit_name((enum limit)i));
         if (limits->value[i] == LIMIT_UNLIMITED && !allow_unlimited)
             return error_field(err, field, "unlimited is not allowed here");
+        if (ceilings->value[i] && limits->value[i] == LIMIT_UNLIMITED)
+            return error_field(err, field, "unlimited is above %s ceiling of %lld", whose,
+                               (long long)ceilings->value[i]);
         if (ceilings->value[i] && limits->value[i] > ceilings->value[i])
             return error_field(err, field, "%lld is above %s ceiling of %lld", (long long)limits->value[i], whose,
                                (long long)ceilings->value[i]);

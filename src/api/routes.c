@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/execution.h"
+#include "api/held.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hex.h"
@@ -147,12 +148,24 @@ void api_done(void *context, struct http_call *http)
               json_pack("{s:s, s:s, s:s, s:i, s:I, s:s}", "request_id", call->request_id, "method",
                         call->route ? call->route->method : "other", "route", route, "status", http_status(http), "us",
                         (json_int_t)us, "key", call->caller.key.id));
+    hold_end(&call->held);
+    execution_unref(call->shown);
     free(call);
 }
 
 void answer_text(struct call *call, int status, const char *json)
 {
     http_answer(call->http, status, "application/json", json, strlen(json));
+}
+
+void answer_large(struct call *call, char *json)
+{
+    struct http_text *text = http_text_new(json, strlen(json));
+    if (!text)
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+    else if (held_take(call, BUDGET_ANSWERS, text->length, &call->held))
+        http_answer_text(call->http, 200, "application/json", text);
+    http_text_unref(text);
 }
 
 void answer_json(struct call *call, int status, const json_t *value)

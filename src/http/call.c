@@ -15,10 +15,7 @@
 #include "http/internal.h"
 #include "http/problem.h"
 
-#define BODIES_MAX  16 /* bodies of the largest size that all calls together may hold */
-#define STREAMS_MAX ((size_t)256 << 20)
-#define BEHIND_MAX  ((size_t)1 << 20) /* of one stream, when all together are at their bound */
-#define COMPACT_MIN ((size_t)64 << 10)
+#define BODIES_MAX 16 /* bodies of the largest size that all calls together may hold */
 
 enum answer { ANSWER_NONE, ANSWER_WHOLE, ANSWER_STREAM };
 
@@ -40,8 +37,9 @@ struct http_call {
     unsigned header_count;
     bool in_callback; /* libmicrohttpd called us about it: answers can be queued, and it can be suspended */
     bool suspended;
-    struct buf parts; /* of a stream, not sent yet */
-    size_t sent;      /* of those */
+    struct http_stream stream;
+    struct buf part; /* of a stream, not sent yet */
+    size_t sent;     /* of that */
     bool ended;
     struct loop_watch leaving;
     void (*left)(void *context);
@@ -54,10 +52,13 @@ struct http_call {
 
 static void tell_left(struct http_call *call)
 {
-    void (*left)(void *) = call->left;
+    void (*left)(void *) = call->left, (*closed)(void *) = call->stream.closed;
     call->left = NULL;
+    call->stream.closed = NULL;
     if (left)
         left(call->left_context);
+    if (closed)
+        closed(call->stream.context);
 }
 
 static void resume(struct http_call *call)
@@ -157,43 +158,62 @@ static void send_answer(struct http_call *call, struct MHD_Response *response, i
         resume(call); /* libmicrohttpd calls once more, and it is queued then */
 }
 
-void http_answer(struct http_call *call, int status, const char *type, const void *body, size_t length)
+/* False when the call has an answer already, or can have none. Takes the response. */
+static bool answer(struct http_call *call, struct MHD_Response *response, int status, const char *type)
 {
-    if (call->answer != ANSWER_NONE)
-        return;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(length, length ? (void *)body : (void *)"", MHD_RESPMEM_MUST_COPY);
     call->left = NULL;
     stop_watching(call);
     if (!response) {
         call_abort(call);
-        return;
+        return false;
     }
     call->answer = ANSWER_WHOLE;
     send_answer(call, response, status, type);
+    return true;
+}
+
+void http_answer(struct http_call *call, int status, const char *type, const void *body, size_t length)
+{
+    if (call->answer == ANSWER_NONE)
+        answer(call, MHD_create_response_from_buffer(length, length ? (void *)body : (void *)"", MHD_RESPMEM_MUST_COPY),
+               status, type);
+}
+
+static void unref_text(void *text)
+{
+    http_text_unref(text);
+}
+
+void http_answer_text(struct http_call *call, int status, const char *type, struct http_text *body)
+{
+    if (call->answer != ANSWER_NONE)
+        return;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback_cls(body->length, body->bytes, unref_text, body);
+    if (response)
+        http_text_ref(body);
+    answer(call, response, status, type);
 }
 
 /* Streams */
 
-static void take_parts(struct http_call *call, size_t length)
+static void fill_part(struct http_call *call)
 {
-    call->sent += length;
-    call->server->stream_bytes -= length;
-    if (call->sent == call->parts.length)
-        call->sent = call->parts.length = 0;
-    else if (call->sent > COMPACT_MIN && call->sent > call->parts.length / 2) {
-        call->parts.length -= call->sent;
-        memmove(call->parts.data, call->parts.data + call->sent, call->parts.length);
-        call->sent = 0;
-    }
+    if (call->sent < call->part.length || call->ended)
+        return;
+    call->part.length = call->sent = 0;
+    call->ended = call->stream.next(call->stream.context, &call->part) == HTTP_PART_LAST;
 }
 
 static ssize_t read_stream(void *context, uint64_t position, char *bytes, size_t most)
 {
     struct http_call *call = context;
     (void)position;
-    size_t ready = call->parts.length - call->sent;
     if (call->gone)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    fill_part(call);
+    size_t ready = call->part.length - call->sent, length = ready < most ? ready : most;
+    if (call->part.failed)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     if (!ready && call->ended)
         return MHD_CONTENT_READER_END_OF_STREAM;
@@ -201,19 +221,19 @@ static ssize_t read_stream(void *context, uint64_t position, char *bytes, size_t
         suspend(call);
         return 0;
     }
-    size_t length = ready < most ? ready : most;
-    memcpy(bytes, call->parts.data + call->sent, length);
-    take_parts(call, length);
+    memcpy(bytes, call->part.data + call->sent, length);
+    call->sent += length;
     return (ssize_t)length;
 }
 
-void http_stream(struct http_call *call, int status, const char *type, void (*left)(void *context), void *context)
+void http_stream(struct http_call *call, int status, const char *type, const struct http_stream *stream)
 {
-    if (call->answer != ANSWER_NONE)
-        return;
-    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream, call, NULL);
-    call->left = left;
-    call->left_context = context;
+    struct MHD_Response *response =
+        call->answer == ANSWER_NONE
+            ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream, call, NULL)
+            : NULL;
+    call->stream = *stream;
+    call->left = NULL;
     if (!response) {
         tell_left(call);
         call_abort(call);
@@ -225,46 +245,10 @@ void http_stream(struct http_call *call, int status, const char *type, void (*le
     send_answer(call, response, status, type);
 }
 
-/* What one write adds is not counted: the reader has had no time for it yet. */
-static bool keeps_up(const struct http_call *call)
+void http_stream_wake(struct http_call *call)
 {
-    size_t behind = call->parts.length - call->sent;
-    return behind <= (call->server->stream_bytes > STREAMS_MAX ? BEHIND_MAX : (size_t)HTTP_STREAM_MAX);
-}
-
-static bool add_part(struct http_call *call, const void *bytes, size_t length)
-{
-    buf_append(&call->parts, bytes, length);
-    if (call->parts.failed)
-        return false;
-    call->server->stream_bytes += length;
-    return true;
-}
-
-bool http_stream_write(struct http_call *call, const void *bytes, size_t length)
-{
-    if (call->answer != ANSWER_STREAM || call->ended || call->gone)
-        return true;
-    if (keeps_up(call) && add_part(call, bytes, length)) {
+    if (call->answer == ANSWER_STREAM && !call->gone && !call->response)
         resume(call);
-        return true;
-    }
-    call->ended = true;
-    tell_left(call);
-    call_abort(call);
-    return false;
-}
-
-void http_stream_end(struct http_call *call, const void *bytes, size_t length)
-{
-    if (call->answer != ANSWER_STREAM || call->ended || call->gone)
-        return;
-    call->ended = true;
-    call->left = NULL;
-    if (add_part(call, bytes, length))
-        resume(call);
-    else
-        call_abort(call);
 }
 
 /* Requests */
@@ -449,9 +433,8 @@ void call_completed(void *context, struct MHD_Connection *connection, void **slo
     server->options.done(server->options.context, call);
     if (call->response)
         MHD_destroy_response(call->response);
-    server->stream_bytes -= call->parts.length - call->sent;
     forget_body(call);
-    buf_free(&call->parts);
+    buf_free(&call->part);
     free(call->method);
     free(call->path);
     free(call);

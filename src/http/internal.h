@@ -31,8 +31,7 @@ struct http_server {
     struct loop_timer sweep;
     struct connection *connections;
     unsigned count;
-    size_t body_bytes;   /* of all bodies that are being read or are held */
-    size_t stream_bytes; /* of all streams, not sent yet */
+    size_t body_bytes; /* of all bodies that are being read or are held */
     struct leftover *lingering;
     unsigned lingering_count;
 };

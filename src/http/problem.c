@@ -68,7 +68,7 @@ void problem_answer(struct http_call *call, int status, const char *code, const 
     answer(call, status, problem_new(status, code, detail));
 }
 
-void problem_error(struct http_call *call, int status, const char *code, const cordon_error *err)
+static json_t *problem_of(int status, const char *code, const cordon_error *err)
 {
     json_t *problem = problem_new(status, code, err->text);
     if (*err->field)
@@ -79,6 +79,18 @@ void problem_error(struct http_call *call, int status, const char *code, const c
         json_object_set_new(problem, "errno", json_integer(err->sys_errno));
     if (*err->hint)
         json_object_set_new(problem, "hint", text_json(err->hint));
+    return problem;
+}
+
+void problem_error(struct http_call *call, int status, const char *code, const cordon_error *err)
+{
+    answer(call, status, problem_of(status, code, err));
+}
+
+void problem_budget(struct http_call *call, int status, const char *budget, const cordon_error *err)
+{
+    json_t *problem = problem_of(status, "budget", err);
+    json_object_set_new(problem, "budget", json_string(budget));
     answer(call, status, problem);
 }
 

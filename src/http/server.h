@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "http/text.h"
 #include "service/loop.h"
 
 struct http_server;
@@ -63,16 +65,28 @@ void http_wait(struct http_call *call, void (*left)(void *context), void *contex
 void http_add_header(struct http_call *call, const char *name, const char *value);
 /* The body is copied. `type` may be NULL where there is none. */
 void http_answer(struct http_call *call, int status, const char *type, const void *body, size_t length);
+/* The body is shared: one more reference is taken. */
+void http_answer_text(struct http_call *call, int status, const char *type, struct http_text *body);
 
-/* An answer in parts. `left` as above. */
-void http_stream(struct http_call *call, int status, const char *type, void (*left)(void *context), void *context);
-/* Never blocks. A reader that is more than `HTTP_STREAM_MAX` behind is dropped, earlier when all readers together are
- * far behind: then its `left` has been called, and this is false. */
-bool http_stream_write(struct http_call *call, const void *bytes, size_t length);
-/* The last part is taken however far behind the reader is. */
-void http_stream_end(struct http_call *call, const void *bytes, size_t length);
+/* What there is to send of an answer in parts. */
+enum http_part {
+    HTTP_PART_LATER, /* nothing at this moment; http_stream_wake() tells when there is */
+    HTTP_PART_ADDED, /* something was added, and there may be more */
+    HTTP_PART_LAST,  /* the answer ends with what was added */
+};
 
-/* Both streams of the largest profile fit, at six bytes of JSON for each of theirs. */
-#define HTTP_STREAM_MAX (64 << 20)
+struct http_stream {
+    /* Asked when the reader has taken what it was given before: adds a small part, so that a reader which does not read
+     * makes the server hold one such part and no more. */
+    enum http_part (*next)(void *context, struct buf *part);
+    /* Called exactly once: the answer is out, or its client is gone. */
+    void (*closed)(void *context);
+    void *context;
+};
+
+/* An answer in parts. */
+void http_stream(struct http_call *call, int status, const char *type, const struct http_stream *stream);
+/* There may be something to send. */
+void http_stream_wake(struct http_call *call);
 
 #endif

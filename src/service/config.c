@@ -174,6 +174,15 @@ int config_set(struct config *config, const char *name, const char *value, cordo
     return row ? setting_set_text(config, row, value, err) : settings_unknown(name, err);
 }
 
+struct limits config_ceilings(const struct config *config)
+{
+    struct limits ceilings = config->ceilings;
+    int64_t *output = &ceilings.value[LIMIT_OUTPUT_BYTES];
+    if (!*output || *output > (int64_t)config->output_bytes)
+        *output = (int64_t)config->output_bytes;
+    return ceilings;
+}
+
 void config_free(struct config *config)
 {
     const struct setting *rows;

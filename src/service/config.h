@@ -26,6 +26,8 @@ struct config {
     uint64_t memory_bytes; /* of all cells together; 0: three quarters of the machine's */
     uint64_t processes;    /* of all cells together; 0: no bound */
     size_t body_bytes;     /* of a request */
+    uint64_t held_bytes;   /* of what is held for all callers; 0: half of the memory */
+    uint64_t output_bytes; /* the most that a request may ask for, of each stream */
     unsigned connections;
     uint64_t request_ms; /* for sending a request */
     uint64_t drain_ms;   /* for runs under way at the end */
@@ -56,6 +58,8 @@ int config_check(const struct config *config, cordon_error *err);
 bool config_is_local(const struct config *config);
 /* `require_keys`, or implied by an address that others reach. Whether there are keys, the store knows. */
 bool config_needs_keys(const struct config *config);
+/* The most that any request may ask for: `ceilings`, with `output_bytes`. */
+struct limits config_ceilings(const struct config *config);
 void config_free(struct config *config);
 
 #endif

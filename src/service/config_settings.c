@@ -96,6 +96,12 @@ static const struct setting rows[] = {
         "Of all running cells together; 0: three quarters of the machine's."),
     ROW(SETTING_COUNT64, processes, 0, 1 << 22, "0", "Of all running cells together; 0: no bound."),
     ROW(SETTING_BYTES, body_bytes, KIB, 2 * REQUEST_BYTES_MAX, "16m", "The largest request body; more gets 413."),
+    ROW(SETTING_BYTES, held_bytes, 0, 16 * TIB, "0",
+        "Memory for what is held for all callers: bodies, requests, output, answers, kept runs, batches; 0: half of "
+        "the "
+        "memory."),
+    ROW(SETTING_BYTES, output_bytes, KIB, KIB *MIB, "16m",
+        "The most that a request may ask for in limits.output_bytes, whatever `ceilings` allow."),
     ROW(SETTING_COUNT, connections, 1, 100000, "1024", "The most connections at a time."),
     ROW(SETTING_MS, request_ms, 100, HOUR, "30s", "How long a client may take to send a request before it is cut off."),
     ROW(SETTING_MS, drain_ms, 0, HOUR, "10s", "How long runs under way may take at the end before they are cancelled."),

@@ -23,11 +23,17 @@ void metrics_unrecorded(void);
 void metrics_http(const char *method, const char *route, int status, uint64_t us);
 /* A request was refused before it ran: "full", "quota", "draining", "limits". */
 void metrics_refused(const char *why);
+#define METRICS_BUDGETS 8
+
 struct metrics_now {
     unsigned running, queued, connections, streams;
     uint64_t memory_bytes; /* promised to running cells */
     const json_t *pools;   /* of cordon_pools(), or NULL */
     uint64_t store_pending;
+    struct {
+        const char *budget;
+        uint64_t held, most;
+    } held[METRICS_BUDGETS];
 };
 void metrics_text(const struct metrics_now *now, struct buf *out);
 

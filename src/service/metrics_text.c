@@ -214,6 +214,18 @@ static void put_zygotes(const json_t *pools, struct buf *out)
                    zygote_serves(pools, pool));
 }
 
+static void put_held(const struct metrics_now *now, struct buf *out)
+{
+    put_head(out, "cordon_held", "gauge", "What is held for all callers, by budget: bytes, and of `calls` the number.");
+    for (int i = 0; i < METRICS_BUDGETS && now->held[i].budget; i++)
+        put_sample(out, "cordon_held", (const char *const[][2]){{"budget", now->held[i].budget}, {NULL}},
+                   (double)now->held[i].held);
+    put_head(out, "cordon_held_most", "gauge", "The most that may be held, by budget.");
+    for (int i = 0; i < METRICS_BUDGETS && now->held[i].budget; i++)
+        put_sample(out, "cordon_held_most", (const char *const[][2]){{"budget", now->held[i].budget}, {NULL}},
+                   (double)now->held[i].most);
+}
+
 static void put_now(const struct metrics_now *now, struct buf *out)
 {
     const struct {
@@ -299,5 +311,6 @@ void metrics_write(const struct counts *counts, const struct metrics_now *now, s
     put_http(counts, out);
     put_unrecorded(counts, out);
     put_now(now, out);
+    put_held(now, out);
     put_process(out);
 }

@@ -28,6 +28,7 @@
 #include "judge/framework.h"
 #include "service/confine.h"
 #include "service/log.h"
+#include "service/machine.h"
 #include "service/notify.h"
 #include "service/work.h"
 
@@ -136,13 +137,12 @@ static int open_engine(struct api *api, cordon_error *err)
 static int open_admission(struct api *api, cordon_error *err)
 {
     const struct config *config = api->config;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned places = config->concurrency ? config->concurrency : (unsigned)(processors > 0 ? 2 * processors : 4);
     struct admission_options options = {.places = places,
                                         .queue = config->queue,
                                         .wait_us = config->queue_wait_ms * 1000,
-                                        .memory_bytes = config->memory_bytes ? config->memory_bytes
-                                                                             : (uint64_t)pages * (uint64_t)page / 4 * 3,
+                                        .memory_bytes = config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3,
                                         .processes = config->processes};
     api->admission = admission_new(api->loop, &options);
     return api->admission ? work_open(api->loop, places + 4, &api->work, err) : error_nomem(err);
@@ -300,6 +300,7 @@ static void reload(struct daemon *daemon)
     config->hosts = fresh.hosts;
     config->origins = fresh.origins;
     config->ceilings = fresh.ceilings;
+    config->output_bytes = fresh.output_bytes;
     config->allow_unlimited = fresh.allow_unlimited;
     config->optional = fresh.optional;
     config->sanitize = fresh.sanitize;
@@ -402,6 +403,8 @@ static int open_all(struct daemon *daemon, cordon_error *err)
         code = confine_prepare(config->user, config->data_dir, err); /* what was made meanwhile */
     if (code == 0)
         code = open_admission(api, err);
+    if (code == 0)
+        code = held_open(api, err);
     if (code == 0 && confine_is_shared(config->user))
         log_event(LOG_LEVEL_WARN, "shared_user",
                   json_pack("{s:s, s:s, s:s}", "user", "nobody", "effect",
@@ -460,6 +463,7 @@ static void close_all(struct daemon *daemon)
     store_close(api->store);
     executions_free(api);
     guard_free(api);
+    budget_free(api->budget);
     admission_free(api->admission);
     readiness_free(api);
     redact_rules_close(api->rules);

@@ -150,6 +150,29 @@ int read_record(struct store *store, const char *id, const char *key, struct rec
     return code;
 }
 
+static void add_size(void *context, const struct record *record)
+{
+    *(uint64_t *)context = record_bytes(record);
+}
+
+int store_size(struct store *store, const char *id, uint64_t *bytes, cordon_error *err)
+{
+    *bytes = 0;
+    if (!store->read_only && writer_find(store, id, add_size, bytes))
+        return 0;
+    hold_lock(held, &store->read_lock);
+    auto_statement sqlite3_stmt *sum = db_statement(
+        &store->reader,
+        "SELECT coalesce(sum(size), 0) FROM texts JOIN blobs ON blobs.number = texts.blob WHERE texts.id = ?");
+    if (!sum)
+        return db_error(&store->reader, "reading a run's size", err);
+    db_bind_text(sum, 1, id);
+    if (sqlite3_step(sum) != SQLITE_ROW)
+        return db_error(&store->reader, "reading a run's size", err);
+    *bytes = (uint64_t)sqlite3_column_int64(sum, 0);
+    return 0;
+}
+
 int store_result(struct store *store, const char *id, const char *key, char **json, cordon_error *err)
 {
     auto_record struct record record = {0};

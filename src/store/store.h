@@ -55,6 +55,9 @@ int store_unfinished(struct store *store, char ***ids, cordon_error *err);
 int store_result(struct store *store, const char *id, const char *key, char **json, cordon_error *err);
 int store_request(struct store *store, const char *id, const char *key, char **json, cordon_error *err);
 
+/* Bytes of the texts that are kept of a run, 0 where there are none: what reading it costs. */
+int store_size(struct store *store, const char *id, uint64_t *bytes, cordon_error *err);
+
 struct store_query {
     const char *key, *language, *status; /* NULL: any */
     const char *cursor;                  /* from an earlier answer, or NULL */

@@ -115,6 +115,46 @@ def text_of(events, stream="stdout"):
     return "".join(event["data"] for event in events if event["type"] == stream)
 
 
+class MemoryGroup:
+    """A control group of our own with a memory limit, for a daemon that is attacked: what it must not reach. Its `prefix`
+    starts a command inside. None of it is seen by check_gone(), whose names begin with "cordon-"."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        v1 = os.path.isdir("/sys/fs/cgroup/memory")
+        top = "/sys/fs/cgroup/memory" if v1 else "/sys/fs/cgroup"
+        self.path = f"{top}/test-cordon-{os.getpid()}-{time.monotonic_ns()}"
+        os.mkdir(self.path)
+        self._write("memory.limit_in_bytes" if v1 else "memory.max", limit)
+        for name in ("memory.memsw.limit_in_bytes",) if v1 else ("memory.swap.max",):
+            if os.path.exists(f"{self.path}/{name}"):
+                self._write(name, limit if v1 else 0)
+        self.peak_name = "memory.max_usage_in_bytes" if v1 else "memory.peak"
+        self.prefix = ("/bin/sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh")
+
+    def _write(self, name, value):
+        with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
+            file.write(str(value))
+
+    def peak(self):
+        with open(f"{self.path}/{self.peak_name}", encoding="ascii") as file:
+            return int(file.read())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                for top, _, _ in os.walk(self.path, topdown=False):
+                    os.rmdir(top)
+                return
+            except OSError:
+                assert time.monotonic() < deadline, f"{self.path} is not empty"
+                time.sleep(0.05)
+
+
 class Daemon:
     """`cordon serve` with a data directory of its own."""
 

@@ -1,0 +1,142 @@
+"""`cordon serve` holds what its callers make it hold within a budget. Each attack runs against a daemon in a control group
+of its own whose memory limit stands for the machine: a daemon that holds too much is killed there, and the test fails."""
+import collections
+import os
+import socket
+import tempfile
+
+import pytest
+
+from helpers import skip, wait_for
+from serve_fixtures import SLEEP, problem, support  # noqa: F401
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def group():
+    """A gibibyte for the daemon and its cells."""
+    if os.geteuid() != 0:
+        skip("a control group with a memory limit needs the superuser")
+    try:
+        made = support.MemoryGroup(1024 * MIB)
+    except OSError as error:
+        skip(f"no control group with a memory limit: {error}")
+    with made:
+        yield made
+
+
+@pytest.fixture
+def disk_dir():
+    """A data directory on a disk: what lies in a tmpfs counts as the daemon's memory."""
+    with tempfile.TemporaryDirectory(prefix="cordon-test-", dir="/var/tmp") as path:
+        os.chmod(path, 0o755)
+        yield os.path.join(path, "data")
+
+
+def held(daemon, name):
+    """(what is held, the most) of one budget in bytes."""
+    found = {}
+    for line in daemon.get("/metrics", check=False).body.decode().splitlines():
+        if f'budget="{name}"' in line:
+            found[line.split("{")[0]] = float(line.rsplit(" ", 1)[1])
+    return found["cordon_held"], found["cordon_held_most"]
+
+
+# Output
+
+
+FLOOD = "head -c {n} /dev/zero | tr '\\0' '{c}' & head -c {n} /dev/zero | tr '\\0' '{c}' >&2; wait"
+
+
+@pytest.mark.parametrize("wanted", ("1g", "17m", "unlimited"))
+def test_output_has_a_ceiling(wanted):
+    with support.Daemon("--allow-unlimited") as own:
+        for path in ("/v1/execute", "/v1/executions"):
+            answer = own.post(path, {"language": "bash", "code": ":", "limits": {"output_bytes": wanted}})
+            assert "ceiling of 16777216" in problem(answer, 400, field="/limits/output_bytes")["detail"]
+        assert own.get("/v1/limits").json["ceilings"]["output_bytes"] == 16 * MIB
+
+
+def test_output_beyond_the_budget_is_refused(group):
+    with support.Daemon(prefix=group.prefix) as own:
+        answer = own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"output_bytes": "16m"}})
+        assert problem(answer, 413, "budget")["budget"] == "output"
+        assert own.execute("bash", "echo ok")["stdout"] == "ok\n"
+
+
+@pytest.mark.parametrize("character", ("\\1", "\\377", "x"))
+def test_output_that_grows_in_json(group, disk_dir, character):
+    """Control characters become six bytes of JSON each, bytes that are no text three."""
+    with support.Daemon("--concurrency", "8", "--set", "ceilings=wall_ms=60s", "--queue-wait-ms", "5m", data=disk_dir, prefix=group.prefix) as own:
+        code = FLOOD.format(n=5 * MIB, c=character)
+        runs = [own.start("bash", code, limits={"output_bytes": 5 * MIB, "memory_bytes": "64m", "wall_ms": "60s"}) for _ in range(4)]
+        results = [own.result(run, 120) for run in runs]
+        assert [each["status"] for each in results] == 4 * ["ok"], [each["reason"] for each in results]
+        print(f"\npeak {group.peak() / MIB:.0f} of {group.limit / MIB:.0f} MiB")
+
+
+def ask_and_never_read(own, path, count, accept="*/*"):
+    """Sockets that asked and do not read the answer."""
+    sockets = []
+    for _ in range(count):
+        sock = socket.create_connection(("127.0.0.1", own.port), timeout=10)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode())
+        sockets.append(sock)
+    return sockets
+
+
+@pytest.mark.parametrize("path", ("/v1/executions/{}/events", "/v1/executions/{}"))
+def test_readers_of_one_run_share_its_bytes(group, disk_dir, path):
+    """Ninety of them, of a run of which 16 MiB are kept."""
+    with support.Daemon("--set", "ceilings=wall_ms=60s", data=disk_dir, prefix=group.prefix) as own:
+        run = own.start("bash", FLOOD.format(n=4 * MIB, c="x"), limits={"output_bytes": "5m", "memory_bytes": "64m", "wall_ms": "60s"})
+        expected = own.result(run, 60)
+        before = group.peak()
+        sockets = ask_and_never_read(own, path.format(run), 90, "text/event-stream")
+        try:
+            assert own.result(run) == expected
+            events = own.stream("GET", f"/v1/executions/{run}/events").rest()
+            assert support.text_of(events) == expected["stdout"] and events[-1]["result"] == expected
+            print(f"\npeak {before / MIB:.0f} MiB before, {group.peak() / MIB:.0f} with readers")
+            assert held(own, "answers")[0] > 0 or "events" not in path
+        finally:
+            for sock in sockets:
+                sock.close()
+        wait_for(lambda: held(own, "answers")[0] == 0)
+
+
+def test_readers_of_a_large_run_in_the_history(group, disk_dir):
+    """It is too large to be kept in memory: each reading of it makes it anew, so only as many as there is room for."""
+    with support.Daemon("--set", "ceilings=wall_ms=60s", data=disk_dir, prefix=group.prefix) as own:
+        run = own.start("bash", FLOOD.format(n=5 * MIB, c="\\1"), limits={"output_bytes": "5m", "memory_bytes": "64m", "wall_ms": "60s"})
+        own.result(run, 60)
+        sockets = ask_and_never_read(own, f"/v1/executions/{run}", 90)
+        try:
+            statuses = collections.Counter(int(sock.recv(12).split()[1]) for sock in sockets)
+            assert set(statuses) == {200, 429} and statuses[429] > 60, statuses
+            assert own.execute("bash", "echo ok")["stdout"] == "ok\n"
+            print(f"\npeak {group.peak() / MIB:.0f} MiB, {statuses}")
+        finally:
+            for sock in sockets:
+                sock.close()
+        wait_for(lambda: own.get(f"/v1/executions/{run}").status == 200)
+
+
+def test_followers_beyond_the_budget_are_refused():
+    """Each is small, but they are many: one caller may have half of what there is for answers."""
+    with support.Daemon("--set", "held_bytes=128m", "--drain-ms", "100ms") as own:
+        run = own.start("python", SLEEP)
+        streams = []
+        with pytest.raises(AssertionError, match="429"):
+            for _ in range(100):
+                streams.append(own.stream("GET", f"/v1/executions/{run}/events"))
+        assert len(streams) == 25, len(streams)
+        answer = own.get(f"/v1/executions/{run}/events")
+        assert problem(answer, 429, "budget")["budget"] == "answers" and answer.headers["Retry-After"]
+        streams.pop().close()
+        wait_for(lambda: held(own, "answers")[0] == 24 * (256 << 10))
+        own.stream("GET", f"/v1/executions/{run}/events").close()
+        for stream in streams:
+            stream.close()
