@@ -7,9 +7,9 @@
 
 /* Bytes of memory for each of limits.output_bytes. A run may print so many to each of two streams; while the result is
  * made, each is there as it was captured, as repaired text, as a JSON value, and as JSON, which needs six bytes for a
- * control character and twice that while its text grows. 30 were measured for two streams of control characters. With
- * a smaller number such runs may take more memory than the budget says, with a larger one fewer runs fit. */
-#define HELD_PER_OUTPUT_BYTE 32
+ * control character. 19 were measured for two streams of control characters. With a smaller number such runs may take
+ * more memory than the budget says, with a larger one fewer runs fit. */
+#define HELD_PER_OUTPUT_BYTE 24
 
 /* "anonymous", or the id of the caller's key. */
 const char *held_name(const char *key);

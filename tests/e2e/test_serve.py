@@ -301,7 +301,7 @@ def test_information(daemon):
     languages = get_json(daemon, "/v1/languages")["items"]
     assert {"python", "bash"} <= {row["id"] for row in languages}
     limits = get_json(daemon, "/v1/limits")
-    assert limits["profiles"]["standard"]["wall_ms"] == 15000 and limits["ceilings"] == {}
+    assert limits["profiles"]["standard"]["wall_ms"] == 15000 and limits["ceilings"] == {"output_bytes": 16 << 20}
     assert get_json(daemon, "/v1/environments")["items"][0]["id"] == "host"
     assert get_json(daemon, "/healthz") == {"status": "ok"} and get_json(daemon, "/readyz")["status"] == "ready"
     assert get_json(daemon, "/")["openapi"] == "/openapi.json"
