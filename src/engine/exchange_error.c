@@ -3,10 +3,40 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "cell/report.h"
 #include "engine/engine.h"
 #include "engine/exchange.h"
+
+/* What the request itself can cause in the steps that handle it: names, kinds and rights of what it gives. Anything
+ * else (a process that was killed, a machine without memory or descriptors) is a failure of Cordon or its machine, and
+ * the request is not to be blamed for it. */
+static bool is_the_requests(const struct event_failed *failed)
+{
+    static const int common[] = {EACCES, EPERM,        ENOENT, ENOTDIR, EISDIR, EEXIST,
+                                 ELOOP,  ENAMETOOLONG, EINVAL, EROFS,   EXDEV};
+    static const struct {
+        enum cell_step step;
+        int error;
+    } own[] = {{STEP_REQUEST_MOUNT, ESTALE}, {STEP_FILES, ENOSPC}, {STEP_FILES, EDQUOT}, {STEP_FILES, EFBIG},
+               {STEP_FILES, ENOMEM},         {STEP_EXEC, E2BIG},   {STEP_EXEC, ENOEXEC}, {STEP_EXEC, ELIBBAD}};
+    for (size_t i = 0; i < ARRAY_LEN(common); i++)
+        if (failed->error == common[i])
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (failed->step == own[i].step && failed->error == own[i].error)
+            return true;
+    return false;
+}
+
+static int own_error(const struct event_failed *failed, cordon_error *err)
+{
+    error_sys(err, failed->error, "cell", "cannot start the program: %s", failed->text);
+    if (failed->error == EINTR)
+        return error_hint(err, "something outside Cordon killed a process of the cell; run it again");
+    return CORDON_ESYSTEM;
+}
 
 static int mount_error(const struct event_failed *failed, const struct plan_source *plan, cordon_error *err)
 {
@@ -62,6 +92,11 @@ int exchange_error(const struct exchange *exchange, const struct plan_source *pl
         error_set(err, CORDON_EGONE, "warden", "the warden ended while the program ran; its cells ended with it");
         return error_hint(err, "run it again; if the warden was not killed by hand, this is a defect");
     }
+    bool handles_request =
+        failed->step == STEP_REQUEST_MOUNT || failed->step == STEP_FILES || failed->step == STEP_EXEC;
+    bool no_openat2 = failed->step == STEP_FILES && failed->error == ENOSYS;
+    if (handles_request && !no_openat2 && !is_the_requests(failed))
+        return own_error(failed, err);
     switch (failed->step) {
     case STEP_REQUEST_MOUNT:
         return mount_error(failed, plan, err);

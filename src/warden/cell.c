@@ -168,6 +168,10 @@ static void on_program_exit(struct warden *warden, struct cell *cell, uint32_t e
         for (int i = 0; i < 3 && cell->phase < PHASE_RUNNING && cell->talk.fd >= 0; i++)
             on_program_talk(warden, cell, EPOLLIN);
         if (cell->phase < PHASE_RUNNING) {
+            if (cell->cgroup.kind != CGROUP_NONE && cgroup_oom_kills(&cell->cgroup)) {
+                cell_kill(warden, cell, ENDING_MEMORY);
+                return;
+            }
             cell_fail(warden, cell, STEP_EXEC, 0, info.si_code == CLD_EXITED ? ECHILD : EINTR,
                       "the process ended before the program started");
             return;

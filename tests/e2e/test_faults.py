@@ -1,6 +1,7 @@
 """When something is missing, exhausted or killed: a precise error, and nothing left behind."""
 import json
 import os
+import pathlib
 import random
 import re
 import resource
@@ -223,6 +224,31 @@ def test_warden_killed_with_json(mark):
     out, errors = process.communicate(timeout=5)
     assert process.returncode == 125, (out, errors)
     assert b'"status":"internal_error"' in out.replace(b": ", b":"), out
+
+
+def second_of_its_cell(process):
+    """The program's process, which is pid 2 of its cell from its beginning."""
+    for pid in descendants(process.pid):
+        try:
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        if re.search(r"^NSpid:.*\t2$", status, re.MULTILINE):
+            return pid
+    return None
+
+
+def test_a_program_killed_before_it_starts_is_nobodys_fault(tmp_path):
+    """Its files take so long to write that it is still before exec; nothing is wrong with the request."""
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(120 << 20)
+    process = start("bash", "echo ran", "--json", "--file", str(large), "--memory", "400m", "--disk", "200m")
+    os.kill(wait_for(lambda: second_of_its_cell(process), 20, 0.0005), signal.SIGKILL)
+    out, errors = process.communicate(timeout=20)
+    found = json.loads(out)
+    assert (process.returncode, found["status"]) == (125, "internal_error"), (out, errors)
+    assert "before the program started" in found["reason"], found
 
 
 def test_program_cannot_cause_an_internal_error():
