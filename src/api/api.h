@@ -28,7 +28,9 @@ struct api {
     cordon_engine *engine;
     struct store *store;
     struct redact_rules *rules;
-    struct work *work;
+    struct work *work; /* what takes time: judging tests, asking the warden */
+    struct work *disk; /* what waits for the data directory, which may not answer */
+    struct recorder *recorder;
     struct admission *admission;
     struct budget *budget;
     enum sanitize sanitize; /* where a request says nothing */
@@ -37,7 +39,7 @@ struct api {
     struct execution *oldest_done, **newest_done; /* those that are kept for a while */
     unsigned live_count;
     struct execution *unrecorded, **last_unrecorded; /* told, but not in the store yet */
-    struct loop_timer recorder;
+    struct loop_timer record_timer;
     struct execution *quiet; /* under way, and their output is not watched yet */
     struct loop_timer watcher;
     struct batch *batches;
@@ -89,6 +91,8 @@ int guard_quota_error(cordon_error *err);
 /* Whether runs can be taken from this caller now; answers when not. */
 bool guard_runs(struct call *call);
 void guard_spend(struct api *api, const char *key, uint64_t cpu_us);
+/* Reads what keys have used today; before the loop runs. */
+int guard_open(struct api *api, cordon_error *err);
 void guard_free(struct api *api);
 
 /* 32 or 16 hexadecimal digits that nobody can guess. */

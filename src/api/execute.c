@@ -225,7 +225,6 @@ struct accepting {
     struct work_item item;
     struct call *call; /* NULL: its client has left */
     struct execution *execution;
-    char *asked;
     cordon_error err;
     int code;
 };
@@ -234,8 +233,9 @@ static void accept_in_store(struct work_item *item)
 {
     struct accepting *accepting = (struct accepting *)item;
     const struct execution *execution = accepting->execution;
-    struct store_run run = {execution->id, execution->key, accepting->asked, NULL, NULL};
-    accepting->code = store_accept(execution->api->store, &run, &accepting->err);
+    auto_free char *asked = execution_text(execution);
+    struct store_run run = {execution->id, execution->key, asked, NULL, NULL};
+    accepting->code = asked ? store_accept(execution->api->store, &run, &accepting->err) : error_nomem(&accepting->err);
 }
 
 void answer_accepted(struct call *call, const char *id, const struct execution *execution)
@@ -265,10 +265,7 @@ static void accepted(struct work_item *item)
         if (how > ADMITTED_LATER) {
             cordon_error err;
             error_set(&err, CORDON_EINVAL, "queue", "refused: every place is taken and the queue is full");
-            json_t *told = result_of_failure(execution->id, execution->created_at, execution->request->language, &err);
-            struct store_run run = {execution->id, execution->key, accepting->asked, told, NULL};
-            store_finish(execution->api->store, &run, NULL);
-            json_decref(told);
+            execution_settle(execution, &err);
             idempotency_forget(execution->api, execution->id);
         }
     }
@@ -282,7 +279,6 @@ static void accepted(struct work_item *item)
             answer_accepted(accepting->call, execution->id, execution);
     }
     execution_unref(execution);
-    free(accepting->asked);
     free(accepting);
 }
 
@@ -303,20 +299,14 @@ void handle_executions_post(struct call *call)
     if (!execution)
         return;
     struct accepting *accepting = calloc(1, sizeof *accepting);
-    char *asked = execution_text(execution);
-    if (!accepting || !asked) {
-        free(accepting);
-        free(asked);
+    if (!accepting) {
         execution_unref(execution);
         problem_answer(call->http, 503, "out_of_memory", "out of memory");
         return;
     }
     idempotency_remember(call, execution->id);
-    *accepting = (struct accepting){.item = {.run = accept_in_store, .done = accepted},
-                                    .call = call,
-                                    .execution = execution,
-                                    .asked = asked,
-                                    .code = CORDON_EGONE};
+    *accepting = (struct accepting){
+        .item = {.run = accept_in_store, .done = accepted}, .call = call, .execution = execution, .code = CORDON_EGONE};
     http_wait(call->http, on_accepting_left, accepting);
-    work_submit(call->api->work, &accepting->item);
+    work_submit(call->api->disk, &accepting->item);
 }

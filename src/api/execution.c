@@ -398,6 +398,17 @@ static void finish(struct execution *execution, json_t *told, const char *status
     admission_leave(api->admission, &execution->job);
 }
 
+void execution_settle(struct execution *execution, const cordon_error *why)
+{
+    execution->failure = *why;
+    execution->lasting = false;
+    execution->state = EXECUTION_DONE;
+    snprintf(execution->status, sizeof execution->status, "%s", status_of_failure(why));
+    execution->told = result_of_failure(execution->id, execution->created_at, execution->request->language, why);
+    kept_list(execution);
+    kept_record_later(execution_ref(execution));
+}
+
 void execution_cancel(struct execution *execution)
 {
     if (execution->state == EXECUTION_DONE)

@@ -89,6 +89,9 @@ json_t *execution_json(const struct execution *execution);
 /* A Result for a run that never was: its state is done, its status `rejected` or `internal_error`. */
 json_t *result_of_failure(const char *id, const char *created_at, const char *language, const cordon_error *err);
 
+/* For one that the store was told of and that found no place: it is recorded as failed. */
+void execution_settle(struct execution *execution, const cordon_error *why);
+
 /* Answers with its Result. */
 void answer_result(struct call *call, struct execution *execution);
 /* Follows it. `owner`: when the client leaves before the end, the run ends too. */
@@ -99,6 +102,8 @@ void kept_list(struct execution *execution);
 void kept_unlist(struct execution *execution);
 /* Found by its id until it is in the store. */
 void kept_record_later(struct execution *execution);
+/* It is in the store, or cannot be. Takes the reference that was given to the recorder. */
+void kept_recorded(struct execution *execution);
 /* Writes down what has been told. */
 void executions_record(struct api *api);
 /* Each second: forgets what ended long ago, and lets streams know that they live. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/execution.h"
+#include "api/recorder.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "explain/debug.h"
@@ -24,6 +25,7 @@ struct question {
     char *language, *status, *cursor, *of_key;
     int (*ask)(struct question *question);
     void (*answer)(struct call *call, struct question *question);
+    uint64_t ticket; /* what had ended when it was asked */
     size_t offset;
     bool sse;
     char *text, *request;
@@ -47,6 +49,7 @@ static void ask_size(struct work_item *item)
 static void ask(struct work_item *item)
 {
     struct question *question = (struct question *)item;
+    recorder_wait(question->api->recorder, question->ticket);
     question->code = question->ask(question);
 }
 
@@ -101,7 +104,8 @@ static struct question *question_new(struct call *call, int (*how)(struct questi
 static void submit(struct call *call, struct question *question)
 {
     http_wait(call->http, on_left, question);
-    work_submit(call->api->work, &question->item);
+    question->ticket = recorder_ticket(call->api->recorder);
+    work_submit(call->api->disk, &question->item);
 }
 
 static void submit_sized(struct work_item *item)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "api/execution.h"
+#include "api/recorder.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "service/metrics.h"
@@ -100,7 +101,7 @@ bool guard_caller(struct call *call, uint32_t scope)
         call->caller.anonymous = true;
         return true;
     }
-    if (!text || keys_find(api->store, text, &call->caller.key, &err) < 0) {
+    if (!text || keys_known(api->store, text, &call->caller.key, &err) < 0) {
         http_add_header(call->http, "WWW-Authenticate", "Bearer");
         problem_answer(call->http, 401, "unauthorized",
                        text ? "this key is not known here, was removed or has expired"
@@ -147,10 +148,20 @@ static struct spending *spending_of(struct api *api, const char *key)
     if (row->day != today) {
         row->day = today;
         row->cpu_us = 0;
-        if (store_cpu_ms(api->store, key, today * DAY_S, &row->cpu_us, NULL) == 0)
-            row->cpu_us *= 1000;
     }
     return row;
+}
+
+static void take_spent(void *context, const char *key, double cpu_ms)
+{
+    struct spending *row = spending_of(context, key);
+    if (row)
+        row->cpu_us += (uint64_t)(cpu_ms * 1000);
+}
+
+int guard_open(struct api *api, cordon_error *err)
+{
+    return store_spent(api->store, (uint64_t)time(NULL) / DAY_S * DAY_S, take_spent, api, err);
 }
 
 bool guard_spent(struct api *api, const struct api_key *key)
@@ -192,7 +203,7 @@ bool guard_runs(struct call *call)
         problem_error(call->http, 429, "cpu_quota", &err);
         return false;
     }
-    if (store_check(api->store, &err) < 0) {
+    if (store_check(api->store, &err) < 0 || recorder_check(api->recorder, &err) < 0) {
         problem_error(call->http, 503, "store", &err);
         return false;
     }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "api/execution.h"
+#include "api/recorder.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "service/log.h"
 #include "service/metrics.h"
 
@@ -43,18 +43,6 @@ void kept_unlist(struct execution *execution)
         link = &(*link)->next;
     *link = execution->next;
     execution_unref(execution);
-}
-
-static void record(struct execution *execution)
-{
-    cordon_error err;
-    auto_free char *asked = execution_text(execution);
-    struct store_run run = {execution->id, execution->key, asked, execution->told, &execution->account};
-    int code = asked && execution->told ? store_finish(execution->api->store, &run, &err) : error_nomem(&err);
-    if (code < 0) {
-        metrics_unrecorded();
-        log_error("unrecorded", &err);
-    }
 }
 
 static void count(const struct execution *execution)
@@ -138,8 +126,16 @@ void kept_record_later(struct execution *execution)
     execution->next_unrecorded = NULL;
     *api->last_unrecorded = execution;
     api->last_unrecorded = &execution->next_unrecorded;
-    if (!api->recorder.at_us)
-        loop_set_timer(api->loop, &api->recorder, clock_us() + RECORD_US);
+    if (!api->record_timer.at_us)
+        loop_set_timer(api->loop, &api->record_timer, clock_us() + RECORD_US);
+}
+
+void kept_recorded(struct execution *execution)
+{
+    json_decref(execution->told);
+    execution->told = NULL;
+    remember(execution);
+    execution_unref(execution);
 }
 
 void executions_record(struct api *api)
@@ -150,15 +146,13 @@ void executions_record(struct api *api)
         if (!api->unrecorded)
             api->last_unrecorded = &api->unrecorded;
         cordon_run_free(take_ptr(&execution->run));
-        if (!execution->failure.code || execution->announced) {
-            record(execution);
-            count(execution);
-        }
-        json_decref(execution->told);
-        execution->told = NULL;
         log_run(execution);
-        remember(execution);
-        execution_unref(execution);
+        if (execution->failure.code && !execution->announced) {
+            kept_recorded(execution);
+            continue;
+        }
+        count(execution);
+        recorder_add(api->recorder, execution);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "api/execution.h"
 #include "api/idempotency.h"
 #include "api/readiness.h"
+#include "api/recorder.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -35,6 +36,9 @@
 #define SECOND_US   UINT64_C(1000000)
 #define PEM_MAX     (1 << 20)
 #define SECRETS_MAX (1 << 20)
+/* Questions to the store at a time. With fewer, one large result keeps others waiting; more compete for one file. */
+#define DISK_THREADS 4
+#define KEYS_US      UINT64_C(500000)
 
 struct daemon {
     struct api api;
@@ -43,7 +47,8 @@ struct daemon {
     struct loop_watch signals;
     struct loop_timer deadline; /* of the draining */
     bool late;                  /* that is over: whoever does not read his answer has had his time */
-    struct work_item prebuilding;
+    struct work_item prebuilding, key_reading;
+    struct loop_timer key_timer;
     atomic_bool leaving;
     char *tls_cert, *tls_key, *secrets;
     struct redact_secret *secret_list;
@@ -142,10 +147,15 @@ static int open_admission(struct api *api, cordon_error *err)
     struct admission_options options = {.places = places,
                                         .queue = config->queue,
                                         .wait_us = config->queue_wait_ms * 1000,
-                                        .memory_bytes = config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3,
+                                        .memory_bytes =
+                                            config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3,
                                         .processes = config->processes};
     api->admission = admission_new(api->loop, &options);
-    return api->admission ? work_open(api->loop, places + 4, &api->work, err) : error_nomem(err);
+    int code = api->admission ? work_open(api->loop, places + 4, &api->work, err) : error_nomem(err);
+    if (code == 0)
+        code = work_open(api->loop, DISK_THREADS, &api->disk, err);
+    api->recorder = recorder_new(api);
+    return code == 0 && !api->recorder ? error_nomem(err) : code;
 }
 
 /* The address may be one that was handed over, of which the settings know nothing. */
@@ -364,6 +374,28 @@ static void on_second(void *context)
     loop_set_timer(api->loop, &api->second, clock_us() + (api->draining ? SECOND_US / 20 : SECOND_US));
 }
 
+static void read_keys(struct work_item *item)
+{
+    struct daemon *daemon = (struct daemon *)((char *)item - offsetof(struct daemon, key_reading));
+    cordon_error err;
+    if (keys_refresh(daemon->api.store, &err) < 0)
+        log_error("keys", &err);
+}
+
+static void keys_read(struct work_item *item)
+{
+    struct daemon *daemon = (struct daemon *)((char *)item - offsetof(struct daemon, key_reading));
+    loop_set_timer(daemon->api.loop, &daemon->key_timer, clock_us() + KEYS_US);
+}
+
+/* So that looking up a key never waits for the disk. */
+static void look_at_keys(void *context)
+{
+    struct daemon *daemon = context;
+    daemon->key_reading = (struct work_item){.run = read_keys, .done = keys_read};
+    work_submit(daemon->api.disk, &daemon->key_reading);
+}
+
 static void record(void *context)
 {
     executions_record(context);
@@ -385,7 +417,7 @@ static int open_all(struct daemon *daemon, cordon_error *err)
     api->loop = loop_new();
     api->newest_done = &api->oldest_done;
     api->last_unrecorded = &api->unrecorded;
-    api->recorder = (struct loop_timer){.expired = record, .context = api};
+    api->record_timer = (struct loop_timer){.expired = record, .context = api};
     api->watcher = (struct loop_timer){.expired = watch_output, .context = api};
     api->sanitize = sanitize_of(config);
     int code = api->loop ? watch_signals(daemon, err) : error_nomem(err);
@@ -405,6 +437,10 @@ static int open_all(struct daemon *daemon, cordon_error *err)
         code = open_admission(api, err);
     if (code == 0)
         code = held_open(api, err);
+    if (code == 0)
+        code = guard_open(api, err);
+    if (code == 0)
+        code = keys_refresh(api->store, err);
     if (code == 0 && confine_is_shared(config->user))
         log_event(LOG_LEVEL_WARN, "shared_user",
                   json_pack("{s:s, s:s, s:s}", "user", "nobody", "effect",
@@ -454,7 +490,10 @@ static void close_all(struct daemon *daemon)
     atomic_store(&daemon->leaving, true);
     readiness_stop(api);
     work_close(api->work);
-    executions_record(api);
+    if (api->recorder)
+        executions_record(api);
+    work_close(take_ptr(&api->disk));
+    recorder_free(api->recorder);
     http_server_close(api->server);
     batches_free(api);
     idempotency_free(api);
@@ -505,6 +544,8 @@ int serve(struct config *config, serve_settle *settle, const void *context)
     warm_up(api);
     api->second = (struct loop_timer){.expired = on_second, .context = &daemon};
     loop_set_timer(api->loop, &api->second, clock_us() + SECOND_US);
+    daemon.key_timer = (struct loop_timer){.expired = look_at_keys, .context = &daemon};
+    loop_set_timer(api->loop, &daemon.key_timer, clock_us() + KEYS_US);
     tell_ready(api);
     readiness_start(api);
     daemon.prebuilding = (struct work_item){.run = prebuild, .done = prebuilt};

@@ -53,13 +53,15 @@ struct writer {
 };
 
 struct key_cache {
-    pthread_mutex_t lock;
+    pthread_mutex_t file_lock; /* of reading the file, which may take as long as the disk does; taken first */
     struct db db;
+    sqlite3_int64 data_version;
+    pthread_mutex_t lock; /* of the rest; held for moments */
     struct key_row *rows;
     size_t count;
-    uint64_t checked_us;
-    sqlite3_int64 data_version;
+    uint64_t checked_us; /* when the file was read, or found unchanged */
     bool loaded;
+    cordon_error failure; /* why it is not loaded; code 0: it was changed, or never read */
 };
 
 struct store {

@@ -20,7 +20,10 @@
 #define SECRET_BYTES  32
 #define TEXT_LENGTH   (sizeof PREFIX - 1 + ID_LENGTH + 1 + SECRET_LENGTH)
 #define REFRESH_US    1000000
-#define ALL_SCOPES    (KEY_RUN | KEY_SESSION | KEY_READ | KEY_ADMIN)
+/* Keys in memory are believed so long without the file. With a larger value a removed key works longer while the disk
+ * does not answer; with a smaller one, callers with keys are refused sooner then. */
+#define STALE_US   30000000
+#define ALL_SCOPES (KEY_RUN | KEY_SESSION | KEY_READ | KEY_ADMIN)
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -120,55 +123,96 @@ int keys_remove(struct store *store, const char *id, cordon_error *err)
     return change(store, apply_delete, id, err);
 }
 
-static int reload(struct key_cache *cache, cordon_error *err)
+static bool is_fresh(struct key_cache *cache, uint64_t within_us)
 {
-    struct key_row *rows;
-    size_t count;
-    int code = key_rows_load(&cache->db, &rows, &count, err);
-    if (code < 0)
-        return code;
+    pthread_mutex_lock(&cache->lock);
+    bool fresh = cache->loaded && clock_us() - cache->checked_us < within_us;
+    pthread_mutex_unlock(&cache->lock);
+    return fresh;
+}
+
+/* Takes the rows. */
+static void replace(struct key_cache *cache, struct key_row *rows, size_t count)
+{
+    pthread_mutex_lock(&cache->lock);
     free(cache->rows);
     cache->rows = rows;
     cache->count = count;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+static void believe(struct key_cache *cache, uint64_t read_us)
+{
+    pthread_mutex_lock(&cache->lock);
     cache->loaded = true;
-    return 0;
+    cache->checked_us = read_us;
+    cache->failure = (cordon_error){0};
+    pthread_mutex_unlock(&cache->lock);
+}
+
+static void lose(struct key_cache *cache, const cordon_error *why)
+{
+    pthread_mutex_lock(&cache->lock);
+    cache->loaded = false;
+    cache->failure = *why;
+    pthread_mutex_unlock(&cache->lock);
 }
 
 /* The file is asked for its version before it is read: a change in between is seen the next time. */
-static int refresh(struct key_cache *cache, cordon_error *err)
+static int read_file(struct key_cache *cache, cordon_error *err)
 {
     uint64_t now = clock_us();
-    if (cache->loaded && now - cache->checked_us < REFRESH_US)
-        return 0;
+    struct key_row *rows = NULL;
+    size_t count = 0;
     sqlite3_int64 version;
     if (db_number(&cache->db, "PRAGMA data_version", &version) != SQLITE_OK)
         return db_error(&cache->db, "reading the keys", err);
-    bool same = cache->loaded && version == cache->data_version;
-    cache->loaded = same;
-    int code = same ? 0 : reload(cache, err);
-    if (code == 0) {
-        cache->data_version = version;
-        cache->checked_us = now;
-    }
+    bool same = is_fresh(cache, UINT64_MAX) && version == cache->data_version;
+    int code = same ? 0 : key_rows_load(&cache->db, &rows, &count, err);
+    if (code < 0)
+        return code;
+    if (!same)
+        replace(cache, rows, count);
+    cache->data_version = version;
+    believe(cache, now);
+    return 0;
+}
+
+/* Unless the file was read less than `within_us` ago. */
+static int refresh(struct key_cache *cache, uint64_t within_us, cordon_error *err)
+{
+    cordon_error why = {0};
+    pthread_mutex_lock(&cache->file_lock);
+    int code = is_fresh(cache, within_us) ? 0 : read_file(cache, &why);
+    if (code < 0)
+        lose(cache, &why);
+    pthread_mutex_unlock(&cache->file_lock);
+    if (code < 0 && err)
+        *err = why;
     return code;
+}
+
+int keys_refresh(struct store *store, cordon_error *err)
+{
+    return refresh(&store->keys, 0, err);
 }
 
 int keys_list(struct store *store, struct api_key **keys, size_t *count, cordon_error *err)
 {
     struct key_cache *cache = &store->keys;
+    int code = refresh(cache, 0, err);
+    if (code < 0)
+        return code;
     pthread_mutex_lock(&cache->lock);
-    cache->loaded = false;
-    int code = refresh(cache, err);
-    struct api_key *list = code == 0 ? calloc(cache->count + 1, sizeof *list) : NULL;
-    if (list) {
-        *count = cache->count;
-        for (size_t i = 0; i < cache->count; i++)
-            list[i] = cache->rows[i].key;
-        *keys = list;
-    } else if (code == 0)
-        code = error_nomem(err);
+    struct api_key *list = calloc(cache->count + 1, sizeof *list);
+    *count = cache->count;
+    for (size_t i = 0; list && i < cache->count; i++)
+        list[i] = cache->rows[i].key;
     pthread_mutex_unlock(&cache->lock);
-    return code;
+    if (!list)
+        return error_nomem(err);
+    *keys = list;
+    return 0;
 }
 
 static bool same_hash(const uint8_t a[SHA256_BYTES], const uint8_t b[SHA256_BYTES])
@@ -202,28 +246,55 @@ static const struct key_row *match(const struct key_cache *cache, const char *te
     return same && (!row->key.expires_s || now < row->key.expires_s) ? row : NULL;
 }
 
-int keys_find(struct store *store, const char *text, struct api_key *key, cordon_error *err)
+static int not_read(const struct key_cache *cache, cordon_error *err)
 {
-    struct key_cache *cache = &store->keys;
-    if (!is_key_text(text))
-        return error_set(err, CORDON_ENOTFOUND, "keys", "this is no key");
+    if (cache->failure.code && err)
+        *err = cache->failure;
+    if (cache->failure.code)
+        return cache->failure.code;
+    error_set(err, CORDON_ESYSTEM, "keys", "the keys could not be read for %d s", STALE_US / 1000000);
+    return error_hint(err, "the disk of the data directory does not answer");
+}
+
+static int find(struct key_cache *cache, const char *text, uint64_t within_us, struct api_key *key, cordon_error *err)
+{
     pthread_mutex_lock(&cache->lock);
-    int code = refresh(cache, err);
-    const struct key_row *row = code == 0 ? match(cache, text) : NULL;
+    bool known = cache->loaded && clock_us() - cache->checked_us < within_us;
+    const struct key_row *row = known ? match(cache, text) : NULL;
+    int code = 0;
     if (row)
         *key = row->key;
-    else if (code == 0)
+    else if (known)
         code = error_set(err, CORDON_ENOTFOUND, "keys", "there is no such key, or it has expired");
+    else
+        code = not_read(cache, err);
     pthread_mutex_unlock(&cache->lock);
     return code;
+}
+
+int keys_known(struct store *store, const char *text, struct api_key *key, cordon_error *err)
+{
+    if (!is_key_text(text))
+        return error_set(err, CORDON_ENOTFOUND, "keys", "this is no key");
+    return find(&store->keys, text, STALE_US, key, err);
+}
+
+int keys_find(struct store *store, const char *text, struct api_key *key, cordon_error *err)
+{
+    if (!is_key_text(text))
+        return error_set(err, CORDON_ENOTFOUND, "keys", "this is no key");
+    int code = refresh(&store->keys, REFRESH_US, err);
+    return code < 0 ? code : find(&store->keys, text, UINT64_MAX, key, err);
 }
 
 bool keys_exist(struct store *store)
 {
     struct key_cache *cache = &store->keys;
-    pthread_mutex_lock(&cache->lock);
     /* When they cannot be read, there may be some. */
-    bool exist = refresh(cache, NULL) < 0 || cache->count;
+    if (refresh(cache, REFRESH_US, NULL) < 0)
+        return true;
+    pthread_mutex_lock(&cache->lock);
+    bool exist = cache->count;
     pthread_mutex_unlock(&cache->lock);
     return exist;
 }

@@ -30,5 +30,9 @@ int keys_remove(struct store *store, const char *id, cordon_error *err);
  * and sees changes by other processes within a second. */
 int keys_find(struct store *store, const char *text, struct api_key *key, cordon_error *err);
 bool keys_exist(struct store *store);
+/* The same from memory alone, for a thread that must never wait for the disk; another calls keys_refresh() at least
+ * once a second. Keys that were not read for 30 s are an error. */
+int keys_known(struct store *store, const char *text, struct api_key *key, cordon_error *err);
+int keys_refresh(struct store *store, cordon_error *err);
 
 #endif

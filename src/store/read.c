@@ -293,19 +293,19 @@ int store_list(struct store *store, const struct store_query *query, char **json
     return *json ? 0 : error_nomem(err);
 }
 
-int store_cpu_ms(struct store *store, const char *key, uint64_t since_s, uint64_t *cpu_ms, cordon_error *err)
+int store_spent(struct store *store, uint64_t since_s, void (*tell)(void *context, const char *key, double cpu_ms),
+                void *context, cordon_error *err)
 {
     hold_lock(held, &store->read_lock);
-    auto_statement sqlite3_stmt *sum =
-        db_statement(&store->reader, "SELECT coalesce(sum(cpu_ms), 0.0) FROM spent WHERE key = ? AND minute >= ?");
-    if (!sum)
+    auto_statement sqlite3_stmt *sums =
+        db_statement(&store->reader, "SELECT key, sum(cpu_ms) FROM spent WHERE minute >= ? GROUP BY key");
+    if (!sums)
         return db_error(&store->reader, "adding up processor time", err);
-    db_bind_text(sum, 1, key);
-    sqlite3_bind_int64(sum, 2, (sqlite3_int64)(since_s / 60));
-    if (sqlite3_step(sum) != SQLITE_ROW)
-        return db_error(&store->reader, "adding up processor time", err);
-    *cpu_ms = (uint64_t)sqlite3_column_double(sum, 0);
-    return 0;
+    sqlite3_bind_int64(sums, 1, (sqlite3_int64)(since_s / 60));
+    int code;
+    while ((code = sqlite3_step(sums)) == SQLITE_ROW)
+        tell(context, db_text(sums, 0), sqlite3_column_double(sums, 1));
+    return code == SQLITE_DONE ? 0 : db_error(&store->reader, "adding up processor time", err);
 }
 
 static void free_list(char **list, size_t count)

@@ -33,6 +33,7 @@ int store_open(const struct store_options *options, struct store **store, cordon
     pthread_mutex_init(&made->read_lock, NULL);
     writer_init(&made->writer);
     pthread_mutex_init(&made->keys.lock, NULL);
+    pthread_mutex_init(&made->keys.file_lock, NULL);
     int code = open_parts(made, options, err);
     if (code < 0) {
         store_close(made);
@@ -51,6 +52,7 @@ void store_close(struct store *store)
     writer_stop(store);
     pthread_mutex_destroy(&store->read_lock);
     pthread_mutex_destroy(&store->keys.lock);
+    pthread_mutex_destroy(&store->keys.file_lock);
     cleanup_close(&store->lock_fd);
     cleanup_close(&store->dir);
     free(store->path);

@@ -41,7 +41,8 @@ struct store_run {
 
 /* A run that somebody will ask for later. It is on the disk when this returns. */
 int store_accept(struct store *store, const struct store_run *run, cordon_error *err);
-/* A run has ended, announced before or not. Returns at once; on the disk within a fraction of a second. */
+/* A run has ended, announced before or not. On the disk within a fraction of a second; returns before that, but may
+ * wait for room while the disk does not answer, 10 s at most. */
 int store_finish(struct store *store, const struct store_run *run, cordon_error *err);
 /* Waits until everything finished so far is on the disk. */
 int store_flush(struct store *store, cordon_error *err);
@@ -68,8 +69,9 @@ struct store_query {
 int store_list(struct store *store, const struct store_query *query, char **json, cordon_error *err);
 /* Forgets code, inputs and output; the ledger's row stays. */
 int store_erase(struct store *store, const char *id, const char *key, cordon_error *err);
-/* Milliseconds of processor time of a key's runs since then (Unix time). */
-int store_cpu_ms(struct store *store, const char *key, uint64_t since_s, uint64_t *cpu_ms, cordon_error *err);
+/* Calls `tell` with the milliseconds of processor time that each key's runs used since then (Unix time). */
+int store_spent(struct store *store, uint64_t since_s, void (*tell)(void *context, const char *key, double cpu_ms),
+                void *context, cordon_error *err);
 
 /* What checking the whole chain found. */
 struct store_verdict {

@@ -192,19 +192,18 @@ def test_ceilings_of_the_server():
 
 
 def test_ceilings_hold_for_every_run_of_tests():
-    """A case's limits, a checker's and a framework's are lowered to them."""
+    """A limit above them is refused wherever it is asked for; what only a profile has above them is lowered."""
     with support.Daemon("--set", "ceilings=memory_bytes=256m,wall_ms=3s,disk_bytes=128m") as own:
-        cases = [{"expected": "1", "limits": {"wall_ms": "100s", "memory_bytes": "2g", "disk_bytes": "1g"}}]
-        result = own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}}).json
+        def tests(*cases, **more):
+            return own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}, **more})
+        for name, value in (("wall_ms", "100s"), ("memory_bytes", "2g"), ("wall_ms", "unlimited")):
+            problem(tests({"expected": "1", "limits": {name: value}}), 400, field=f"/tests/cases/0/limits/{name}")
+        result = tests({"expected": "1"}, profile="heavy").json
         assert result["tests"]["passed"] == 1
         assert (result["limits"]["wall_ms"], result["limits"]["memory_bytes"], result["limits"]["disk_bytes"]) == (3000, 256 << 20, 128 << 20)
         begin = time.monotonic()
-        cases[0]["checker"] = {"language": "bash", "code": "sleep 50", "limits": {"wall_ms": "60s"}}
-        result = own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}}).json
+        result = tests({"checker": {"language": "bash", "code": "sleep 50"}}).json
         assert result["tests"]["passed"] == 0 and time.monotonic() - begin < 20
-        cases = [{"expected": "1", "limits": {"wall_ms": "unlimited"}}]
-        result = own.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": {"cases": cases}}).json
-        assert result["limits"]["wall_ms"] == 3000
 
 
 def test_places_in_memory():
