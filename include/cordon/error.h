@@ -1,7 +1,8 @@
 /* Errors, the same everywhere: C API, command line, child pipe, HTTP.
  *
  * Every call that can fail takes a caller-owned `cordon_error *` as its last parameter (NULL is allowed), returns 0 or
- * a negative CORDON_E… code, and sets its outputs only on success. */
+ * a negative CORDON_E… code, and sets its outputs only on success. NULL for an argument that a call needs is
+ * CORDON_EINVAL; a getter of a result that is NULL gives nothing. */
 #ifndef CORDON_ERROR_H
 #define CORDON_ERROR_H
 

@@ -65,3 +65,8 @@ int error_hint(cordon_error *err, const char *format, ...)
     va_end(args);
     return err->code;
 }
+
+int error_null(cordon_error *err, const char *argument)
+{
+    return error_set(err, CORDON_EINVAL, "arguments", "%s is NULL", argument);
+}

@@ -12,6 +12,13 @@ int error_field(cordon_error *err, const char *field, const char *format, ...) _
 int error_sys(cordon_error *err, int sys_errno, const char *step, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 int error_nomem(cordon_error *err);
+/* A caller of the library gave NULL where an argument is needed. */
+int error_null(cordon_error *err, const char *argument);
+#define REQUIRE(argument, err)                                                                                         \
+    do {                                                                                                               \
+        if (!(argument))                                                                                               \
+            return error_null(err, #argument);                                                                         \
+    } while (0)
 /* Adds the hint to an error that was just set; returns its code. */
 int error_hint(cordon_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

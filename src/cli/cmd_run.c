@@ -50,11 +50,11 @@ static void catch_signals(void)
     }
 }
 
-/* What became of the streams that the program's output is passed to. */
 #define WARM_PATIENCE_MS 60000
 /* Files that were not collected and are named on standard error; a result names more. */
 #define SKIPPED_TOLD 10
 
+/* What became of the streams that the program's output is passed to. */
 struct relay {
     size_t passed[3]; /* by descriptor: bytes that came while the program ran */
     bool closed[3];   /* nobody reads any more */
@@ -164,7 +164,7 @@ static void tell_line(const char *what, const char *text)
 {
     auto_buf struct buf line = {0};
     run_flags_put_reason(&line, text);
-    terminal_say("%s: %s", what, buf_text(&line));
+    terminal_say("%s%s%s", what ? what : "", what ? ": " : "", buf_text(&line));
 }
 
 static void tell_why(const struct relay *relay, cordon_result *result, const json_t *json)
@@ -177,8 +177,10 @@ static void tell_why(const struct relay *relay, cordon_result *result, const jso
         return;
     end_line(relay);
     tell_denials(json);
+    /* "signaled: ended by signal 11" would say it twice. */
     if (!own_end)
-        tell_line(cordon_status_name(status), reason ? reason : "no reason was given");
+        tell_line(status == CORDON_STATUS_SIGNALED ? NULL : cordon_status_name(status),
+                  reason ? reason : "no reason was given");
     /* The reason of a limit has said what to change. */
     if (hint && (own_end || !reason || !strstr(reason, "limits.")))
         tell_line("hint", hint);
@@ -319,6 +321,19 @@ static void cleanup_flags(struct run_flags *flags)
     cordon_request_free(flags->request);
 }
 
+/* What stands after FILE is the program's, also where it has the name of an option of ours. */
+static void warn_of_options(int argc, char **argv, int next, const char *file)
+{
+    for (; next < argc && strcmp(argv[next], "--") != 0; next++)
+        if (options_find(&run_usage, argv[next])) {
+            terminal_say(
+                "warning: %s after %s goes to the program, not to Cordon (put it before %s; if it is meant for the "
+                "program, write -- before %s)",
+                argv[next], file, file, file);
+            return;
+        }
+}
+
 /* From words to a request that lacks at most its language. */
 static int read_command_line(struct run_flags *flags, int argc, char **argv, const char **file, cordon_error *err)
 {
@@ -331,6 +346,8 @@ static int read_command_line(struct run_flags *flags, int argc, char **argv, con
         code = check_flags(flags, *file, err);
     if (code == 0)
         code = take_program(flags, argc, argv, first, &next, err);
+    if (code == 0 && *file && !flags->quiet && strcmp(argv[first - 1], "--") != 0)
+        warn_of_options(argc, argv, next, *file);
     for (; code == 0 && next < argc; next++)
         code = cordon_request_add_arg(flags->request, argv[next], err);
     return code;

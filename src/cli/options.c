@@ -80,6 +80,26 @@ static void name_option(const struct option_row *row, cordon_error *err)
     snprintf(err->text, sizeof err->text, "--%s: %.340s", row->long_name, text);
 }
 
+/* The row of an option that stands alone: "-l" or "--language". */
+static const struct option_row *exact_option(const struct usage *usage, const char *word)
+{
+    bool is_long = !strncmp(word, "--", 2) && word[2], is_short = word[0] == '-' && word[1] && !word[2];
+    for (size_t i = 0; (is_long || is_short) && i < usage->row_count; i++) {
+        const struct option_row *row = &usage->rows[i];
+        if (row->long_name && (is_long ? !strcmp(row->long_name, word + 2) : row->short_name == word[1]))
+            return row;
+    }
+    return NULL;
+}
+
+/* A value that was left out takes the next option for a value. */
+static int swallowed_option(const struct option_row *row, const char *value, cordon_error *err)
+{
+    error_set(err, CORDON_EINVAL, "usage", "--%s needs %s, but the option %s follows", row->long_name, row->argument,
+              value);
+    return error_hint(err, "if that is the value, write --%s=%s", row->long_name, value);
+}
+
 static int handle_one(const struct usage *usage, int got, const char *word, void *context, cordon_error *err)
 {
     if (got == '?')
@@ -89,6 +109,9 @@ static int handle_one(const struct usage *usage, int got, const char *word, void
         return error_set(err, CORDON_EINVAL, "usage", "unknown option %s", word);
     if (got == ':')
         return error_set(err, CORDON_EINVAL, "usage", "--%s needs %s", row->long_name, row->argument);
+    bool stands_alone = row->argument && optarg == word;
+    if (stands_alone && exact_option(usage, optarg))
+        return swallowed_option(row, optarg, err);
     int code = row->handle(context, row, optarg, err);
     if (code < 0)
         name_option(row, err);
@@ -177,6 +200,25 @@ void options_print_help(const struct usage *usage)
     print_row(&help);
     if (usage->closing)
         printf("\n%s\n", usage->closing);
+}
+
+bool options_find(const struct usage *usage, const char *word)
+{
+    auto_free char *name = strndup(word, strcspn(word, "="));
+    return name && exact_option(usage, !strncmp(word, "--", 2) ? name : word);
+}
+
+/* Zero and numbers of no clock are errors of their own. */
+#define TIME_DIGITS 12
+
+int option_check_time(const char *value, cordon_error *err)
+{
+    int digits = (int)strspn(value, "0123456789.");
+    bool is_bare = digits && digits <= TIME_DIGITS && !value[digits + (int)strspn(value + digits, " ")];
+    if (!is_bare || strspn(value, "0.") == (size_t)digits)
+        return 0;
+    error_set(err, CORDON_EINVAL, "usage", "%.*s has no unit", digits, value);
+    return error_hint(err, "write %.*ss for seconds or %.*sms for milliseconds", digits, value, digits, value);
 }
 
 const char *options_nearest(const char *word, const char *const *names, size_t count)

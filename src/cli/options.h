@@ -40,6 +40,11 @@ int options_no_words(int argc, char **argv, int first, cordon_error *err);
 /* A flag of the context, which must be a `bool`. */
 int option_set_flag(void *context, const struct option_row *row, const char *value, cordon_error *err);
 
+/* Whether the word is one of these options: "-l", "--language" or "--language=c". */
+bool options_find(const struct usage *usage, const char *word);
+/* A time of the command line: there a number without a unit is an error that names "5s" and "5ms". */
+int option_check_time(const char *value, cordon_error *err);
+
 /* The one of `names` that `word` was probably meant to be, or NULL. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);
 

@@ -95,9 +95,16 @@ static int on_text(void *context, const struct option_row *row, const char *valu
     return error_set(err, CORDON_ESTATE, "options", "no setter for %s", row->key);
 }
 
+static bool limit_is_time(const char *key)
+{
+    size_t length = strlen(key);
+    return length > 3 && !strcmp(key + length - 3, "_ms");
+}
+
 static int on_limit(void *context, const struct option_row *row, const char *value, cordon_error *err)
 {
-    return cordon_request_set_limit(((struct run_flags *)context)->request, row->key, value, err);
+    int code = limit_is_time(row->key) ? option_check_time(value, err) : 0;
+    return code < 0 ? code : cordon_request_set_limit(((struct run_flags *)context)->request, row->key, value, err);
 }
 
 static int on_mount(void *context, const struct option_row *row, const char *value, cordon_error *err)
@@ -194,7 +201,7 @@ static const struct option_row rows[] = {
     {"env", 0, "K=V", "set an environment variable; none is inherited", on_env, NULL},
     {"env-secret", 0, "K=V", "the same, marked secret: redacted in output, in every form", on_env_secret, NULL},
     {"no-cache", 0, NULL, "compile anew, and do not keep what was compiled", on_no_cache, NULL},
-    HEADING("Limits (sizes as 512m, 1g or bytes; times as 5s, 300ms)"),
+    HEADING("Limits (sizes as 512m, 1g or bytes; times as 5s or 300ms)"),
     {"profile", 0, "NAME", "lightweight, standard (the default) or heavy", on_text, "profile"},
     {"wall", 0, "TIME", "time on the clock", on_limit, "wall_ms"},
     {"cpu", 0, "TIME", "processor time, of all its processes together", on_limit, "cpu_ms"},
@@ -240,7 +247,9 @@ const struct usage run_usage = {
                 "       cordon run [OPTION...] -l LANGUAGE -c CODE [-- ARGUMENT...]\n"
                 "       cordon run [OPTION...] -l LANGUAGE - [ARGUMENT...]",
     .about = "Runs one program in a fresh cell and passes its output through. FILE '-' reads the\n"
-             "program from standard input. Everything after FILE belongs to the program.",
+             "program from standard input. Everything after FILE belongs to the program; '--' before FILE\n"
+             "says that an option there is meant so. 'cordon run' records nothing and redacts nothing,\n"
+             "unless --data-dir or --sanitize asks for it; the daemon does both.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
     .closing = "The exit code is the program's. Where it gave none: 124 wall, CPU or output limit, 137\n"

@@ -127,6 +127,8 @@ static json_t *control_json(struct cordon_engine *engine, enum control control, 
 
 int cordon_doctor(cordon_engine *engine, char **json, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(json, err);
     struct exchange exchange = {0};
     cordon_error why = {0};
     bool made = probe(engine, ALL_OPTIONAL, &exchange, &why) == 0;

@@ -116,6 +116,8 @@ static int read_optional(struct cordon_engine *engine, const char *names, cordon
 
 int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out, cordon_error *err)
 {
+    if (!out)
+        return error_null(err, "engine");
     const cordon_engine_options defaults = CORDON_ENGINE_OPTIONS_INIT;
     if (!options)
         options = &defaults;

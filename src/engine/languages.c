@@ -29,6 +29,9 @@ bool language_is_installed(const struct manifest *manifest)
 
 int cordon_language_of_file(cordon_engine *engine, const char *file, const char **id, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(file, err);
+    REQUIRE(id, err);
     const struct manifest *manifest;
     int code = catalog_find_by_file(engine->catalog, file, &manifest, err);
     if (code == 0)
@@ -38,6 +41,8 @@ int cordon_language_of_file(cordon_engine *engine, const char *file, const char 
 
 int cordon_languages(cordon_engine *engine, char **json, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(json, err);
     const struct manifest *const *manifests;
     size_t count;
     int code = catalog_all(engine->catalog, &manifests, &count, err);

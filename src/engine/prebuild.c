@@ -425,6 +425,8 @@ static int make_alone(struct cordon_engine *engine, const struct manifest *manif
 int cordon_engine_prebuild(cordon_engine *engine, const char *language, int only_look, int (*go_on)(void *context),
                            void *context, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(language, err);
     const struct manifest *manifest;
     auto_making struct making making = {.go_on = go_on, .context = context};
     struct note note;

@@ -27,9 +27,11 @@ static void put_limit(struct buf *text, const struct outcome *outcome, enum limi
 
 static void put_ending(struct buf *text, const struct outcome *outcome)
 {
-    if (outcome->signal)
-        buf_printf(text, "ended by signal %d (SIG%s)", outcome->signal,
-                   sigabbrev_np(outcome->signal) ? sigabbrev_np(outcome->signal) : "?");
+    const char *name = outcome->signal ? sigabbrev_np(outcome->signal) : NULL;
+    if (name)
+        buf_printf(text, "ended by signal %d (SIG%s)", outcome->signal, name);
+    else if (outcome->signal)
+        buf_printf(text, "ended by signal %d", outcome->signal);
     else
         buf_printf(text, "exited with %d", outcome->exit_code);
 }

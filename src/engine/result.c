@@ -84,7 +84,7 @@ struct cordon_result *result_of_nothing(struct cordon_engine *engine, const char
 
 cordon_status cordon_result_status(const cordon_result *result)
 {
-    return result->program.status;
+    return result ? result->program.status : CORDON_STATUS_INTERNAL_ERROR;
 }
 
 const char *cordon_status_name(cordon_status status)
@@ -94,22 +94,24 @@ const char *cordon_status_name(cordon_status status)
 
 bool cordon_result_success(const cordon_result *result)
 {
+    if (!result)
+        return false;
     return result->tests ? result->is_judged_good : result->program.status == CORDON_STATUS_OK;
 }
 
 int cordon_result_exit_code(const cordon_result *result)
 {
-    return result->program.exit_code;
+    return result ? result->program.exit_code : -1;
 }
 
 int cordon_result_signal(const cordon_result *result)
 {
-    return result->program.signal;
+    return result ? result->program.signal : 0;
 }
 
 int cordon_result_process_exit_code(const cordon_result *result)
 {
-    int code = statuses[result->program.status].process_exit;
+    int code = statuses[cordon_result_status(result)].process_exit;
     if (code >= 0)
         return code;
     return result->program.signal ? 128 + result->program.signal : result->program.exit_code;
@@ -118,8 +120,8 @@ int cordon_result_process_exit_code(const cordon_result *result)
 static const char *output(const cordon_result *result, int index, size_t *length)
 {
     if (length)
-        *length = result->program.out_length[index];
-    return result->program.out[index] ? result->program.out[index] : "";
+        *length = result ? result->program.out_length[index] : 0;
+    return result && result->program.out[index] ? result->program.out[index] : "";
 }
 
 const char *cordon_result_stdout(const cordon_result *result, size_t *length)
@@ -134,7 +136,7 @@ const char *cordon_result_stderr(const cordon_result *result, size_t *length)
 
 bool cordon_result_cut(const cordon_result *result, int stream, size_t *offset)
 {
-    if ((stream != 1 && stream != 2) || !result->program.truncated[stream - 1])
+    if (!result || !offset || (stream != 1 && stream != 2) || !result->program.truncated[stream - 1])
         return false;
     *offset = result->program.cut_at[stream - 1];
     return true;
@@ -142,16 +144,18 @@ bool cordon_result_cut(const cordon_result *result, int stream, size_t *offset)
 
 const char *cordon_result_reason(const cordon_result *result)
 {
-    return result->reason;
+    return result ? result->reason : NULL;
 }
 
 uint64_t cordon_result_wall_us(const cordon_result *result)
 {
-    return result->program.usage.wall_us;
+    return result ? result->program.usage.wall_us : 0;
 }
 
 int cordon_result_add_redaction(cordon_result *result, const char *rule, const char *where, uint64_t count)
 {
+    if (!result || !rule || !where)
+        return CORDON_EINVAL;
     struct result_redaction row = {strdup(rule), strdup(where), count};
     struct result_redaction *rows =
         reallocarray(result->redactions, result->redaction_count + 1, sizeof *result->redactions);

@@ -209,6 +209,8 @@ json_t *result_object(const cordon_result *result)
 
 const char *cordon_result_json(cordon_result *result)
 {
+    if (!result)
+        return NULL;
     if (result->json)
         return result->json;
     json_t *object = result_object(result);

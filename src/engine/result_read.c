@@ -21,6 +21,8 @@ static bool fill(void *structure, const void *filled, size_t size)
 
 bool cordon_result_usage(const cordon_result *result, cordon_usage *usage)
 {
+    if (!result)
+        return false;
     const struct outcome *program = &result->program;
     const cordon_usage filled = {
         .wall_us = program->usage.wall_us,
@@ -39,7 +41,7 @@ bool cordon_result_usage(const cordon_result *result, cordon_usage *usage)
 
 bool cordon_result_denial(const cordon_result *result, size_t index, cordon_denial *denial)
 {
-    if (index >= result->program.denial_count)
+    if (!result || index >= result->program.denial_count)
         return false;
     const struct denial *row = &result->program.denials[index];
     const cordon_denial filled = {.kind = row->kind, .what = row->what, .hint = row->hint, .count = row->count};
@@ -48,7 +50,7 @@ bool cordon_result_denial(const cordon_result *result, size_t index, cordon_deni
 
 bool cordon_result_file(const cordon_result *result, size_t index, cordon_file *file)
 {
-    if (index >= result->file_count)
+    if (!result || index >= result->file_count)
         return false;
     const struct result_file *row = &result->files[index];
     const cordon_file filled = {.path = row->path, .content = row->content, .size = row->size, .sha256 = row->sha256};
@@ -72,7 +74,7 @@ bool cordon_result_skipped_file(const cordon_result *result, size_t index, cordo
 
 bool cordon_result_redaction(const cordon_result *result, size_t index, cordon_redaction *redaction)
 {
-    if (index >= result->redaction_count)
+    if (!result || index >= result->redaction_count)
         return false;
     const struct result_redaction *row = &result->redactions[index];
     const cordon_redaction filled = {.rule = row->rule, .where = row->where, .count = row->count};
@@ -81,9 +83,9 @@ bool cordon_result_redaction(const cordon_result *result, size_t index, cordon_r
 
 bool cordon_result_fault(const cordon_result *result, cordon_fault *fault)
 {
-    const struct explanation *error = &result->error;
-    if (!result->has_error)
+    if (!result || !result->has_error)
         return false;
+    const struct explanation *error = &result->error;
     const cordon_fault filled = {
         .type = error->type,
         .category = error->category,
@@ -105,6 +107,8 @@ static size_t count_of(const json_t *tests, const char *name)
 
 bool cordon_result_tests(const cordon_result *result, cordon_test_counts *counts)
 {
+    if (!result)
+        return false;
     const json_t *tests = result->tests;
     if (!tests)
         return false;
@@ -146,7 +150,7 @@ void result_test_read(const json_t *row, cordon_test *test)
 
 bool cordon_result_test(const cordon_result *result, size_t index, cordon_test *test)
 {
-    const json_t *row = json_array_get(json_object_get(result->tests, "cases"), index);
+    const json_t *row = json_array_get(json_object_get(result ? result->tests : NULL, "cases"), index);
     cordon_test filled;
     if (!row)
         return false;

@@ -422,6 +422,10 @@ static int start(cordon_engine *engine, const cordon_request *request, const cor
 int cordon_run_start(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
                      cordon_run **out, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(request, err);
+    if (!out)
+        return error_null(err, "run");
     return start(engine, request, options, (struct manner){0}, out, err);
 }
 
@@ -457,7 +461,7 @@ void run_watch_output(cordon_run *run)
 
 int cordon_run_fd(const cordon_run *run)
 {
-    return run->epoll;
+    return run ? run->epoll : -1;
 }
 
 static void check_cancel(cordon_run *run)
@@ -482,6 +486,7 @@ static int fail(cordon_run *run, int code, cordon_error *err)
 
 int cordon_run_dispatch(cordon_run *run, cordon_error *err)
 {
+    REQUIRE(run, err);
     cordon_error local;
     if (!err)
         err = &local;
@@ -515,6 +520,8 @@ int cordon_run_dispatch(cordon_run *run, cordon_error *err)
 
 int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
 {
+    REQUIRE(run, err);
+    REQUIRE(result, err);
     int code;
     while ((code = cordon_run_dispatch(run, err)) == 0) {
         struct pollfd ready = {.fd = run->epoll >= 0 ? run->epoll : run->exchange.talk, .events = POLLIN};
@@ -542,6 +549,8 @@ int cordon_run_wait(cordon_run *run, cordon_result **result, cordon_error *err)
 void cordon_run_cancel(cordon_run *run)
 {
     uint64_t one = 1;
+    if (!run)
+        return;
     (void)!write(run->cancel, &one, sizeof one);
 }
 
@@ -566,6 +575,9 @@ void cordon_run_free(cordon_run *run)
 int cordon_execute(cordon_engine *engine, const cordon_request *request, const cordon_run_options *options,
                    cordon_result **result, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(request, err);
+    REQUIRE(result, err);
     cordon_run *run = NULL;
     struct manner manner = {.is_private = true, .quiet = !(options && options->on_output)};
     int code = start(engine, request, options, manner, &run, err);

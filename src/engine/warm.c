@@ -371,12 +371,16 @@ static int warm_tier(struct cordon_engine *engine, const cordon_request *like, c
 int cordon_engine_warm(cordon_engine *engine, const cordon_request *like, unsigned count, int timeout_ms,
                        cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(like, err);
     return warm_tier(engine, like, NULL, count, timeout_ms, err);
 }
 
 int cordon_engine_warm_language(cordon_engine *engine, const char *language, unsigned count, int timeout_ms,
                                 cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(language, err);
     const struct manifest *manifest = NULL;
     cordon_request *request = cordon_request_new();
     int ready = 0, code = request ? cordon_request_set_language(request, language, err) : error_nomem(err);
@@ -411,6 +415,8 @@ static json_t *pool_json(const struct event_pool *pool)
 
 int cordon_pools(cordon_engine *engine, char **json, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(json, err);
     auto_close int answer = -1;
     struct order order = {.type = ORDER_POOLS};
     int code = ask(engine, &order, &answer, err);

@@ -133,7 +133,8 @@ static void advise_error(struct advising *advising)
     buf_puts(&line, *place ? place : field ? field : "");
     if (!*place && !field && !type && !debug_member(error, "hint"))
         buf_puts(&line, "the last thing it said");
-    if (type && !field)
+    bool is_in_message = type && message && strstr(message, type);
+    if (type && !field && !is_in_message)
         buf_printf(&line, "%s%.80s", line.length ? ": " : "", type);
     if (message)
         buf_printf(&line, "%s%.300s", line.length ? ": " : "", message);
@@ -241,7 +242,8 @@ static void advise_files(struct advising *advising)
     struct buf line = {0};
     if (skipped <= 0)
         return;
-    buf_printf(&line, "%lld files that `collect` asks for were left out; `files_skipped` names them and says why", skipped);
+    buf_printf(&line, "%lld files that `collect` asks for were left out; `files_skipped` names them and says why",
+               skipped);
     add(advising, &line);
 }
 

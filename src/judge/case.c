@@ -298,7 +298,8 @@ static void tell_end(struct verdict *verdict, const cordon_result *result)
     buf_puts(&verdict->message, reason ? reason : cordon_status_name(cordon_result_status(result)));
     bool is_own = cordon_result_status(result) <= CORDON_STATUS_SIGNALED ||
                   cordon_result_status(result) == CORDON_STATUS_COMPILE_ERROR;
-    if (!result->has_error || !is_own || !error->message)
+    /* Where a signal ended it, the error has no words but those. */
+    if (!result->has_error || !is_own || !error->message || (reason && strstr(reason, error->message)))
         return;
     buf_puts(&verdict->message, ": ");
     if (error->type && strcmp(error->type, error->message) != 0)

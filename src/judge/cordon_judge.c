@@ -84,6 +84,9 @@ static int go_on(void *context)
 int cordon_judge(cordon_engine *engine, const cordon_request *request, const cordon_judge_options *options,
                  cordon_result **result, cordon_error *err)
 {
+    REQUIRE(engine, err);
+    REQUIRE(request, err);
+    REQUIRE(result, err);
     cordon_judge_options own = CORDON_JUDGE_OPTIONS_INIT;
     if (!engine || !request)
         return error_set(err, CORDON_EINVAL, "judge", "the %s is NULL", engine ? "request" : "engine");

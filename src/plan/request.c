@@ -128,6 +128,8 @@ static int set_bytes(cordon_request *request, const char *field, struct bytes *s
 
 int cordon_request_set_language(cordon_request *request, const char *language, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(language, err);
     if (!*language)
         return error_field(err, "/language", "language is empty; expected a name such as python");
     return set_text(&request->language, language, err);
@@ -135,6 +137,9 @@ int cordon_request_set_language(cordon_request *request, const char *language, c
 
 int cordon_request_set_code(cordon_request *request, const void *code, size_t length, cordon_error *err)
 {
+    REQUIRE(request, err);
+    if (length)
+        REQUIRE(code, err);
     int failed = set_bytes(request, "/code", &request->code, code, length, err);
     request->has_code = request->has_code || !failed;
     return failed;
@@ -142,6 +147,9 @@ int cordon_request_set_code(cordon_request *request, const void *code, size_t le
 
 int cordon_request_set_stdin(cordon_request *request, const void *bytes, size_t length, cordon_error *err)
 {
+    REQUIRE(request, err);
+    if (length)
+        REQUIRE(bytes, err);
     int failed = set_bytes(request, "/stdin", &request->stdin_bytes, bytes, length, err);
     request->has_stdin = request->has_stdin || !failed;
     return failed;
@@ -160,6 +168,10 @@ static int check_path(const char *field, const char *path, cordon_error *err)
 int cordon_request_add_file(cordon_request *request, const char *path, const void *content, size_t length,
                             cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(path, err);
+    if (length)
+        REQUIRE(content, err);
     struct word_pointer field = word_pointer("/files", path);
     if (request->file_count >= PLAN_FILE_MAX)
         return error_field(err, field.text, "too many files; expected at most %d", PLAN_FILE_MAX);
@@ -182,6 +194,8 @@ int cordon_request_add_file(cordon_request *request, const char *path, const voi
 
 int cordon_request_set_entry(cordon_request *request, const char *path, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(path, err);
     int failed = check_path("/entry", path, err);
     return failed ? failed : set_text(&request->entry, path, err);
 }
@@ -199,6 +213,8 @@ static int check_string(const cordon_request *request, const char *field, size_t
 
 int cordon_request_add_arg(cordon_request *request, const char *arg, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(arg, err);
     struct word_pointer field = word_pointer_index("/args", request->args.count);
     size_t length = strlen(arg);
     if (request->args.count >= REQUEST_ARGS_MAX)
@@ -221,6 +237,9 @@ static struct request_env *find_env(const cordon_request *request, const char *n
 
 int cordon_request_add_env(cordon_request *request, const char *name, const char *value, bool secret, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(name, err);
+    REQUIRE(value, err);
     struct word_pointer field = word_pointer("/env", name);
     if (!*name)
         return error_field(err, field.text, "an environment variable has an empty name");
@@ -252,6 +271,9 @@ int cordon_request_add_env(cordon_request *request, const char *name, const char
 
 int cordon_request_set_limit(cordon_request *request, const char *name, const char *value, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(name, err);
+    REQUIRE(value, err);
     enum limit limit = limit_from_name(name);
     if (limit != LIMIT_COUNT)
         return limit_parse(limit, value, &request->limits, err);
@@ -269,6 +291,8 @@ static int set_word(char **slot, const char *field, const char *word, cordon_err
 
 int cordon_request_set_profile(cordon_request *request, const char *profile, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(profile, err);
     struct limits scratch = {0};
     int failed = limits_complete(&scratch, profile, err);
     return failed ? failed : set_text(&request->profile, profile, err);
@@ -276,16 +300,22 @@ int cordon_request_set_profile(cordon_request *request, const char *profile, cor
 
 int cordon_request_set_isolation(cordon_request *request, const char *isolation, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(isolation, err);
     return set_word(&request->isolation, "isolation", isolation, err);
 }
 
 int cordon_request_set_network(cordon_request *request, const char *network, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(network, err);
     return set_word(&request->network, "network", network, err);
 }
 
 int cordon_request_set_environment(cordon_request *request, const char *environment, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(environment, err);
     return set_word(&request->environment, "environment", environment, err);
 }
 
@@ -310,6 +340,9 @@ static int check_new_mount(const cordon_request *request, const char *source, co
 int cordon_request_add_mount(cordon_request *request, const char *source, const char *destination, bool writable,
                              cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(source, err);
+    REQUIRE(destination, err);
     int failed = check_new_mount(request, source, destination, err);
     if (failed)
         return failed;
@@ -323,6 +356,8 @@ int cordon_request_add_mount(cordon_request *request, const char *source, const 
 
 int cordon_request_add_collect(cordon_request *request, const char *glob, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(glob, err);
     struct word_pointer field = word_pointer_index("/collect", request->collect.count);
     if (request->collect.count >= REQUEST_COLLECT_MAX)
         return error_field(err, field.text, "too many globs; expected at most %d", REQUEST_COLLECT_MAX);
@@ -332,6 +367,8 @@ int cordon_request_add_collect(cordon_request *request, const char *glob, cordon
 
 int cordon_request_add_sanitize(cordon_request *request, const char *what, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(what, err);
     static const struct {
         const char *word;
         enum sanitize choice;
@@ -352,6 +389,8 @@ int cordon_request_add_sanitize(cordon_request *request, const char *what, cordo
 
 int cordon_request_add_optional(cordon_request *request, const char *control, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(control, err);
     enum control known = control_from_name(control);
     if (known != CONTROL_NONE) {
         request->optional |= CONTROL_BIT(known);
@@ -365,6 +404,7 @@ int cordon_request_add_optional(cordon_request *request, const char *control, co
 
 int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *err)
 {
+    REQUIRE(request, err);
     (void)err;
     request->cold = !warm;
     return 0;
@@ -372,6 +412,7 @@ int cordon_request_set_warm(cordon_request *request, bool warm, cordon_error *er
 
 int cordon_request_set_pty(cordon_request *request, bool pty, cordon_error *err)
 {
+    REQUIRE(request, err);
     (void)err;
     request->pty = pty;
     return 0;
@@ -379,6 +420,7 @@ int cordon_request_set_pty(cordon_request *request, bool pty, cordon_error *err)
 
 int cordon_request_set_collect_all(cordon_request *request, bool all, cordon_error *err)
 {
+    REQUIRE(request, err);
     (void)err;
     request->collect_all = all;
     return 0;
@@ -386,6 +428,8 @@ int cordon_request_set_collect_all(cordon_request *request, bool all, cordon_err
 
 int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_or_stop, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(cut_or_stop, err);
     int failed = request_check_word("on_output_limit", cut_or_stop, err);
     if (!failed)
         request->stop_on_output_limit = !strcmp(cut_or_stop, "stop");
@@ -394,6 +438,8 @@ int cordon_request_set_on_output_limit(cordon_request *request, const char *cut_
 
 int cordon_request_set_output_encoding(cordon_request *request, const char *utf8_or_base64, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(utf8_or_base64, err);
     int failed = request_check_word("output_encoding", utf8_or_base64, err);
     if (!failed)
         request->base64_output = !strcmp(utf8_or_base64, "base64");

@@ -176,6 +176,8 @@ int request_from_object(const json_t *root, cordon_request **request, cordon_err
 
 int cordon_request_from_json(const char *json, size_t length, cordon_request **request, cordon_error *err)
 {
+    REQUIRE(json, err);
+    REQUIRE(request, err);
     __attribute__((cleanup(cleanup_json))) json_t *root = NULL;
     int failed = json_parse(json, length, &root, err);
     return failed ? failed : request_from_object(root, request, err);

@@ -37,6 +37,8 @@ static int set_member(cordon_request *request, const char *name, json_t *value, 
 
 int cordon_request_set_tests(cordon_request *request, const char *json, size_t length, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(json, err);
     json_t *tests = NULL;
     int code = json_parse(json, length, &tests, err);
     if (code < 0)
@@ -71,6 +73,7 @@ static int check_name(const char *name, const char *field, cordon_error *err)
 int cordon_request_add_test_case(cordon_request *request, const char *name, const void *input, size_t input_length,
                                  const void *expected, size_t expected_length, cordon_error *err)
 {
+    REQUIRE(request, err);
     json_t *cases = own_cases(request);
     if (!cases)
         return error_nomem(err);
@@ -106,17 +109,25 @@ static int set_text_member(cordon_request *request, const char *name, const char
 
 int cordon_request_set_test_match(cordon_request *request, const char *match, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(match, err);
     return set_text_member(request, "match", match, err);
 }
 
 int cordon_request_set_test_stop(cordon_request *request, const char *never_or_first_failure, cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(never_or_first_failure, err);
     return set_text_member(request, "stop", never_or_first_failure, err);
 }
 
 int cordon_request_set_test_checker(cordon_request *request, const char *language, const void *code, size_t length,
                                     cordon_error *err)
 {
+    REQUIRE(request, err);
+    REQUIRE(language, err);
+    if (length)
+        REQUIRE(code, err);
     if (!utf8_valid(language, strlen(language)))
         return error_field(err, "/tests/checker/language", "the language is not UTF-8");
     int failed = request_has_room(request, "/tests/checker/code", length, 0, err);

@@ -36,7 +36,8 @@ const char *word_nearest(const char *word, const char *const *names, size_t coun
     if (length < 2 || length > NAME_MAX_COMPARED)
         return NULL;
     const char *nearest = NULL;
-    size_t best = length / 3 + 2;
+    /* A third of a name may be slips, one letter at least: "foo" is no slip of "log". */
+    size_t best = (length + 1) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
         size_t name_length = strlen(names[i]);
         if (name_length > NAME_MAX_COMPARED)
@@ -54,13 +55,21 @@ const char *word_nearest(const char *word, const char *const *names, size_t coun
     return nearest;
 }
 
+/* Room for ", and 999 more". */
+#define REST_BYTES 16
+
+/* Whole names only: a part of one would look like a name. */
 char *word_list(const char *const *names, size_t count, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < count && used < size; i++) {
-        int n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
-        used += n > 0 ? (size_t)n : 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]) + (i ? 2 : 0), left = i + 1 < count ? REST_BYTES : 1;
+        if (used + length + left > size) {
+            snprintf(text + used, size - used, "%s%zu more", i ? ", and " : "", count - i);
+            break;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
     }
     return text;
 }
@@ -71,7 +80,7 @@ int word_unknown(cordon_error *err, const char *field, const char *what, const c
     const char *nearest = word_nearest(word, names, count);
     if (nearest)
         return error_field(err, field, "there is no %s '%s' (did you mean '%s'?)", what, word_show(word).text, nearest);
-    char list[256];
+    char list[288];
     return error_field(err, field, "there is no %s '%s' (available: %s)", what, word_show(word).text,
                        word_list(names, count, list, sizeof list));
 }

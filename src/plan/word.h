@@ -16,7 +16,7 @@ struct word_shown word_show(const char *word);
 
 /* The name most like `word`, or NULL when none is near. */
 const char *word_nearest(const char *word, const char *const *names, size_t count);
-/* "a, b, c" into `text`, cut at `size`; returns `text`. */
+/* "a, b, c" into `text`, or "a, b, and 7 more" where not all fit; returns `text`. */
 char *word_list(const char *const *names, size_t count, char *text, size_t size);
 
 /* "there is no WHAT 'WORD'", with the nearest name or else all of them; returns CORDON_EINVAL. */

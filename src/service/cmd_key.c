@@ -14,8 +14,8 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "service/commands.h"
-#include "service/store_flags.h"
 #include "service/key_show.h"
+#include "service/store_flags.h"
 #include "store/keys.h"
 
 struct flags {
@@ -93,6 +93,9 @@ static int parse_seconds(const char *value, uint64_t *seconds, cordon_error *err
         *seconds = (uint64_t)days * 86400;
         return 0;
     }
+    int code = option_check_time(value, err);
+    if (code < 0)
+        return code;
     if (units_parse_ms(value, &ms, &why) != 0)
         return error_set(err, CORDON_EINVAL, "usage", "'%.40s' %s", value, why);
     if (ms < 1000)

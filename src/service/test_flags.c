@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/input.h"
 #include "output/utf8.h"
+#include "plan/limits.h"
 #include "service/test_cases.h"
 
 typedef int add_option(json_t *request, const char *name, const char *value, cordon_error *err);
@@ -59,7 +60,8 @@ static int add_text(json_t *request, const char *name, const char *value, cordon
 
 static int add_limit(json_t *request, const char *name, const char *value, cordon_error *err)
 {
-    return set(part(request, "limits", false), name, json_string(value), err);
+    int code = limit_kind(limit_from_name(name)) == LIMIT_KIND_TIME ? option_check_time(value, err) : 0;
+    return code < 0 ? code : set(part(request, "limits", false), name, json_string(value), err);
 }
 
 static int add_item(json_t *request, const char *name, const char *value, cordon_error *err)

@@ -9,7 +9,7 @@ import pytest
 from helpers import CORDON, FLAGS, REPOSITORY, skip
 
 TESTS = ["one", "limits", "callbacks", "threads", "cancel", "loop", "json", "bad_json", "errors", "guest", "reaping_host", "close_kills",
-         "cache", "filter", "offer", "prebuild", "quiet", "getters", "tests_json", "tests_setters", "tests_errors"]
+         "cache", "filter", "offer", "prebuild", "quiet", "getters", "null", "tests_json", "tests_setters", "tests_errors"]
 PROGRAM = pathlib.Path(os.environ.get("CORDON_API_TEST") or pathlib.Path(CORDON).parent / "tests" / "e2e" / "api" / "api_test")
 
 # What AddressSanitizer says of a helper that ends on a stack of its own.
@@ -24,6 +24,14 @@ def api(*arguments):
 
 def test_every_test_is_listed():
     assert api().stdout.decode().split() == TESTS
+
+
+def test_every_function_is_called_with_null():
+    """The test "null" knows each function of the public headers."""
+    headers = "".join(path.read_text() for path in (REPOSITORY / "include/cordon").glob("*.h"))
+    functions = set(re.findall(r"^[a-z][^/*#\n]*?\b(cordon_\w+)\(", headers, re.MULTILINE)) - {"cordon_emit"}
+    called = (REPOSITORY / "tests/e2e/api/api_null.c").read_text()
+    assert len(functions) > 60 and not [name for name in functions if not re.search(rf"\b{name}\b", called)]
 
 
 @pytest.mark.parametrize("name", TESTS)

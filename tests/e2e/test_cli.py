@@ -1,5 +1,6 @@
 """The command line: streaming, exit codes, signals, terminals, and what it says to bad input."""
 import fcntl
+import json
 import os
 import pty
 import re
@@ -13,7 +14,7 @@ import time
 
 import pytest
 
-from helpers import CORDON, FLAGS, as_result, cordon, marked, run, run_arguments, start, wait_for
+from helpers import CORDON, FLAGS, as_result, cordon, marked, ok, run, run_arguments, start, wait_for
 from helpers import mark as mark_word
 
 COMMANDS = ["run", "languages", "doctor", "version"]
@@ -216,6 +217,106 @@ def test_other_signals_end_the_cell_too(number, mark):
     code, _, _, seconds = interrupted(number, mark=mark)
     assert code != 0 and seconds < 2
     wait_for(lambda: not marked(mark), 1)
+
+
+# Small traps
+
+
+def test_help_says_that_nothing_is_recorded():
+    assert "records nothing and redacts nothing" in cordon("run", "--help").text
+
+
+@pytest.mark.parametrize("option", ["--wall", "--cpu"])
+@pytest.mark.parametrize("value", ["5", "0.5", "300 "])
+def test_a_time_has_a_unit(option, value):
+    """A bare 5 was 5 ms; a size without unit means bytes and stays."""
+    done = cordon("run", *FLAGS, option, value, "-l", "bash", "-c", "echo ran")
+    number = value.strip()
+    assert done.code == 2 and not done.out and f"write {number}s for seconds or {number}ms for milliseconds" in done.errors, done
+    assert ok("bash", "echo ran", option, "9000ms", "--memory", "67108864") == "ran\n"
+
+
+def test_a_time_of_tests_and_keys_has_a_unit(tmp_path):
+    (tmp_path / "cases.json").write_text('{"cases": [{"expected": "1"}]}')
+    (tmp_path / "solution.sh").write_text("echo 1")
+    done = cordon("test", "--wall", "5", "--tests", tmp_path / "cases.json", tmp_path / "solution.sh")
+    assert done.code == 2 and "write 5s" in done.errors, done
+    done = cordon("key", "new", "--data-dir", tmp_path / "data", "--expires", "3600", "name")
+    assert done.code == 2 and "write 3600s" in done.errors and not (tmp_path / "data").exists(), done
+
+
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import sys; print(sys.argv[1:])")
+    return path
+
+
+@pytest.mark.parametrize("words, named", [(["--json"], "--json"), (["x", "--wall", "5s"], "--wall"), (["--memory=1g"], "--memory=1g"),
+                                          (["-q"], "-q")])
+def test_an_option_after_the_file_is_the_programs_and_told(tmp_path, words, named):
+    path = program(tmp_path)
+    done = cordon("run", *FLAGS, path, *words)
+    assert done.code == 0 and done.text == f"{words}\n", done
+    assert done.errors.startswith(f"cordon: warning: {named} after ") and "--" in done.errors and len(done.errors.splitlines()) == 1
+    for before in (["--"], ["-q"]):
+        done = cordon("run", *FLAGS, *before, path, *words)
+        assert done.code == 0 and done.text == f"{words}\n" and not done.errors, done
+
+
+@pytest.mark.parametrize("words", [["--verbose"], ["-x"], ["value"], ["--", "--json"], ["--jsonl"]])
+def test_other_words_after_the_file_are_not_told(tmp_path, words):
+    done = cordon("run", *FLAGS, program(tmp_path), *words)
+    assert done.code == 0 and done.text == f"{words}\n" and not done.errors, done
+
+
+def test_arguments_of_code_are_not_told():
+    done = cordon("run", *FLAGS, "-l", "bash", "-c", 'echo "$1"', "--", "--json")
+    assert done.code == 0 and done.text == "--json\n" and not done.errors, done
+
+
+@pytest.mark.parametrize("words, says", [
+    (["run", "--wall", "-l", "bash", "-c", "echo ran"], "--wall needs TIME, but the option -l follows (if that is the value, write --wall=-l)"),
+    (["run", "-l", "--json", "-c", "echo ran"], "--language needs NAME, but the option --json follows"),
+    (["run", "-l", "bash", "-c", "-q"], "--code needs CODE, but the option -q follows (if that is the value, write --code=-q)"),
+    (["batch", "-o", "--json", "x"], "--output needs FILE, but the option --json follows"),
+    (["serve", "--check", "--set", "--check"], "--set needs NAME=VALUE, but the option --check follows"),
+])
+def test_an_option_is_no_value(words, says):
+    done = cordon(*words)
+    assert done.code == 2 and says in done.errors, done
+
+
+def test_a_value_may_look_like_an_option_where_it_is_meant():
+    assert cordon("run", *FLAGS, "-l", "bash", "--code=echo hi").text == "hi\n"
+    assert cordon("run", *FLAGS, "-l", "bash", "-c", "cat", "--stdin=-q").text == "-q"
+    assert cordon("run", *FLAGS, "-l", "bash", "-c", "cat", "--stdin", "-x").text == "-x"
+
+
+def test_another_word_is_no_slip():
+    """Three letters of which two are others: foo is not log."""
+    done = cordon("serve", "--check", "--set", "foo=1")
+    assert done.code == 2 and "there is no setting 'foo'" in done.errors and "did you mean" not in done.errors, done
+    assert "did you mean 'log'" in cordon("serve", "--check", "--set", "lgo=1").errors
+
+
+def test_a_list_that_is_cut_says_so():
+    """Whole names, and how many more there are."""
+    done = cordon("serve", "--check", "--set", "foo=1")
+    assert done.code == 2 and re.search(r"[a-z_]+, and [0-9]+ more\)", done.errors), done
+
+
+def test_a_signal_is_told_once(tmp_path):
+    done = cordon("run", *FLAGS, "-l", "bash", "-c", "kill -SEGV $$")
+    assert done.errors.splitlines()[0] == "cordon: ended by signal 11 (SIGSEGV)", done
+    done = cordon("run", *FLAGS, "-l", "bash", "-c", "kill -40 $$")
+    assert done.code == 168 and done.errors == "cordon: ended by signal 40\n", done
+    (tmp_path / "cases.json").write_text('{"cases": [{"expected": "1"}]}')
+    (tmp_path / "solution.sh").write_text("kill -SEGV $$")
+    done = cordon("test", *FLAGS, "--tests", tmp_path / "cases.json", tmp_path / "solution.sh")
+    assert done.text.count("ended by signal") == 1 and done.text.count("SIGSEGV") == 1, done
+    found = cordon("run", *FLAGS, "--data-dir", tmp_path / "data", "--json", "-l", "bash", "-c", "kill -SEGV $$")
+    done = cordon("explain", "--data-dir", tmp_path / "data", json.loads(found.out)["id"])
+    assert "SIGSEGV: ended" not in done.text and "ended by signal 11 (SIGSEGV)" in done.text, done
 
 
 # Terminals

@@ -168,7 +168,11 @@ static int handle_output(void *context, const struct option_row *row, const char
 {
     struct bench_flags *flags = context;
     (void)row, (void)err;
-    flags->output = value;
+    /* The object on standard output is the object instead of the table. */
+    if (!strcmp(value, "-"))
+        flags->json = true;
+    else
+        flags->output = value;
     return 0;
 }
 
@@ -186,7 +190,7 @@ static const struct option_row rows[] = {
     {"gap", 0, "MS", "pause before each run of the second series (default 50; 0: none)", handle_gap, NULL},
     {"only", 0, "WHO", "cordon or peers", handle_only, NULL},
     {"json", 0, NULL, "print one object instead of the table", handle_json, NULL},
-    {"output", 'o', "FILE", "write the object to a file as well", handle_output, NULL},
+    {"output", 'o', "FILE", "write the object to a file as well ('-' is --json)", handle_output, NULL},
 };
 
 static const struct usage usage = {

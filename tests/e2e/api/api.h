@@ -23,6 +23,7 @@ cordon_request *new_request(const char *language, const char *code);
 void test_cache(void);
 void test_filter(void);
 void test_getters(void);
+void test_null(void);
 void test_offer(void);
 void test_prebuild(void);
 void test_quiet(void);

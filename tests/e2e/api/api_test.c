@@ -524,6 +524,7 @@ static const struct {
     {"prebuild", test_prebuild},
     {"quiet", test_quiet},
     {"getters", test_getters},
+    {"null", test_null},
     {"tests_json", test_tests_json},
     {"tests_setters", test_tests_setters},
     {"tests_errors", test_tests_errors},

@@ -59,7 +59,8 @@ static void test_word__lists_within_bounds(void **state)
     char text[200];
     assert_string_equal(word_list(names, 3, text, sizeof text), "language, code, files");
     assert_string_equal(word_list(names, 0, text, sizeof text), "");
-    assert_string_equal(word_list(names, 3, text, 12), "language, c");
+    assert_string_equal(word_list(names, 3, text, 29), "language, and 2 more");
+    assert_string_equal(word_list(names, 3, text, 12), "3 more");
 }
 
 static void test_word__points(void **state)
