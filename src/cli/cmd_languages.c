@@ -19,7 +19,9 @@ static const struct option_row rows[] = {
 
 static const struct usage usage = {
     .synopsis = "cordon languages [--json]",
-    .about = "Lists the languages Cordon can run: any id or alias goes with 'cordon run -l'.",
+    .about = "Lists the languages Cordon can run: any id or alias goes with 'cordon run -l'. Each is\n"
+             "proved by running a small program of it in a cell, several at a time. That takes seconds\n"
+             "the first time, and again when a runtime or a package of the host has changed.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
 };
@@ -43,7 +45,11 @@ static void fill_row(struct cell_text *row, char **texts, const json_t *language
     bool installed = json_is_true(json_object_get(language, "installed"));
     const char *version = member_text(language, "version");
     texts[0] = joined(json_object_get(language, "aliases"), "");
-    texts[1] = installed ? NULL : joined(json_object_get(language, "packages"), "no: apt install ");
+    const char *problem = member_text(language, "problem");
+    if (problem && asprintf(&texts[1], "no: %s", problem) < 0)
+        texts[1] = NULL;
+    else if (!problem && !installed)
+        texts[1] = joined(json_object_get(language, "packages"), "no: apt install ");
     row[COLUMN_ID] = (struct cell_text){member_text(language, "id"), installed ? TINT_BOLD : TINT_NONE};
     row[COLUMN_NAME] = (struct cell_text){member_text(language, "name"), TINT_NONE};
     row[COLUMN_VERSION] = (struct cell_text){version ? version : "-", TINT_NONE};

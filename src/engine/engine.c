@@ -1,5 +1,6 @@
 /* Opening and closing an engine: the warden's process and the language catalogue. */
 #include "engine/engine.h"
+#include "engine/language_proofs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,6 +132,8 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     engine->socket = engine->warden_pidfd = engine->bell.timer = engine->zygote = -1;
     engine->warm_bytes = options->warm_bytes;
     pthread_mutex_init(&engine->versions_lock, NULL);
+    pthread_mutex_init(&engine->proofs_lock, NULL);
+    pthread_mutex_init(&engine->kept_proofs_lock, NULL);
     pthread_mutex_init(&engine->pools_lock, NULL);
     pthread_mutex_init(&engine->bell.lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
@@ -188,11 +191,14 @@ void engine_unref(struct cordon_engine *engine)
         return;
     catalog_close(engine->catalog);
     versions_free(engine);
+    proofs_forget(engine);
     compile_cache_free(engine->compiled);
     warm_free(engine);
     cleanup_close(&engine->bell.timer); /* not before the last run, which may still ring it */
     pthread_mutex_destroy(&engine->bell.lock);
     pthread_mutex_destroy(&engine->versions_lock);
+    pthread_mutex_destroy(&engine->proofs_lock);
+    pthread_mutex_destroy(&engine->kept_proofs_lock);
     free(engine);
 }
 

@@ -18,6 +18,9 @@ struct cordon_engine {
     uint32_t optional; /* controls that every run tolerates missing */
     pthread_mutex_t versions_lock;
     struct version *versions;
+    pthread_mutex_t proofs_lock; /* one proving at a time */
+    pthread_mutex_t kept_proofs_lock;
+    struct kept_proof *proofs;
     struct compile_cache *compiled; /* NULL: nothing is kept */
     bool warm;
     size_t warm_bytes;

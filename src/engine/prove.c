@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/language_proofs.h"
 #include "plan/request.h"
 
 /* How soon a proof that is given up ends. */
@@ -94,6 +95,8 @@ int engine_prove_language(struct cordon_engine *engine, const struct manifest *m
         code = wait_for(run, watch, &result, err);
     if (code == 0)
         code = judge(manifest, &notes->examples[0], result, err);
+    if (code == 0)
+        proofs_keep_success(engine, manifest);
     cordon_result_free(result);
     cordon_run_free(run);
     cordon_request_free(request);

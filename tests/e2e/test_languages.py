@@ -1,5 +1,6 @@
 """Every installed language runs the examples of its manifest; programs of several files, arguments, environment."""
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -7,7 +8,7 @@ import textwrap
 
 import pytest
 
-from helpers import CELL_PATH, FLAGS, REPOSITORY, SET_UP, TOOLS, as_result, cordon, need, ok, result, run, skip
+from helpers import CELL_PATH, CORDON, FLAGS, REPOSITORY, SET_UP, TOOLS, as_result, cordon, need, ok, result, run, skip
 
 yaml = pytest.importorskip("yaml", reason="python3-yaml reads the manifests")
 
@@ -240,3 +241,85 @@ def test_every_language_gives_the_same_keys():
     need("javascript", "ruby")
     keys = [set(as_result(cordon("run", *FLAGS, "--json", "-l", language, "-c", "1"))) for language in ("python", "javascript", "ruby")]
     assert keys[0] == keys[1] == keys[2]
+
+
+# What `cordon languages` says of a language
+
+
+class Tree:
+    """A cordon of its own with manifests of its own, and a cache that nobody else has."""
+
+    def __init__(self, path):
+        self.path, self.cache = path, path / "cache" / "cordon" / "proofs"
+        for folder in ("build", "cache", "languages", "languages/notes"):
+            (path / folder).mkdir()
+        for name in ("cordon", "cordon-warden"):
+            shutil.copy2(pathlib.Path(CORDON).parent / name, path / "build" / name)
+
+    def write(self, name, code="echo 42", output="42\n", **manifest):
+        manifest = {"id": name, "name": name.title(), "extensions": [name], "file": f"main.{name}", "version": ["bash", "--version"],
+                    "run": {"argv": ["bash", "{entry}"]}, "packages": [f"{name}-package"], **manifest}
+        notes = {"examples": [{"name": "first", "code": code, "output": output}]}
+        (self.path / "languages" / f"{name}.yaml").write_text(yaml.safe_dump(manifest))
+        (self.path / "languages" / "notes" / f"{name}.yaml").write_text(yaml.safe_dump(notes))
+
+    def copy(self, name, change=lambda text: text):
+        for part in (f"{name}.yaml", f"notes/{name}.yaml"):
+            (self.path / "languages" / part).write_text(change((REPOSITORY / "languages" / part).read_text()))
+
+    def call(self, *arguments):
+        env = {"PATH": CELL_PATH, "XDG_CACHE_HOME": str(self.path / "cache"), "HOME": str(self.path)}
+        return subprocess.run([self.path / "build" / "cordon", "languages", *arguments], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+
+    def list(self):
+        return {row["id"]: row for row in json.loads(self.call("--json"))["items"]}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    need("bash")
+    return Tree(tmp_path)
+
+
+def test_typescript_without_its_compiler_is_not_installed(tree):
+    need("javascript")
+    tree.copy("typescript", lambda text: text.replace("exec tsc", "exec tsc-of-nowhere").replace("[tsc, --version]", "[tsc-of-nowhere, --version]"))
+    assert not tree.list()["typescript"]["installed"]
+    assert "no: apt install node-typescript" in tree.call()
+
+
+def test_a_compiler_behind_a_shell_that_fails_is_not_installed(tree):
+    need("javascript")
+    tree.copy("typescript", lambda text: text.replace("exec tsc", "exec tsc-of-nowhere").replace("[tsc, --version]", "[node, --version]"))
+    found = tree.list()["typescript"]
+    assert not found["installed"] and "tsc-of-nowhere" in found["problem"], found
+    assert "no: " in tree.call() and not tree.cache.joinpath("typescript").exists()
+
+
+def test_a_language_is_proved_by_running_it(tree):
+    tree.write("good")
+    tree.write("broken", run={"argv": ["bash", "-c", "echo it is broken >&2; exit 3", "{entry}"]})
+    tree.write("liar", output="43\n")
+    tree.write("absent", version=["command-of-nowhere"])
+    found = tree.list()
+    assert {name for name, row in found.items() if row["installed"]} == {"good"}, found
+    assert found["good"]["problem"] is None and found["absent"]["problem"] is None
+    assert found["broken"]["problem"] == "exited with 3: it is broken" and "printed '42'" in found["liar"]["problem"]
+    assert re.search(r"broken .*no: exited with 3: it is broken", tree.call())
+
+
+def test_a_proof_is_kept_until_something_changes(tree):
+    tree.write("good")
+    assert tree.list()["good"]["installed"]
+    proof = tree.cache / "good"
+    first = proof.stat().st_ino, proof.read_text()
+    assert tree.list()["good"]["installed"] and (proof.stat().st_ino, proof.read_text()) == first
+    proof.write_text("of another runtime")
+    assert tree.list()["good"]["installed"] and proof.read_text() == first[1], "an old proof counts for nothing"
+    tree.write("good", run={"argv": ["bash", "-c", "exit 3", "{entry}"]})
+    assert not tree.list()["good"]["installed"], "the manifest has changed"
+
+
+def test_help_tells_of_the_proof():
+    assert "proved by running" in cordon("languages", "--help").text
