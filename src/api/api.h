@@ -63,14 +63,18 @@ struct call {
     struct http_call *http;
     const struct route *route;
     struct caller caller;
-    char id[33];             /* from the path */
-    char request_id[17];     /* names it in logs */
-    struct hold held;        /* of its answer */
-    struct execution *shown; /* a reference: the answer is its result, or follows it */
+    char id[33];                /* from the path */
+    char request_id[17];        /* names it in logs */
+    struct hold open, body;     /* that it is there, and its body */
+    struct budget_refusal over; /* why there was no room for its body */
+    struct hold held;           /* of its answer */
+    struct execution *shown;    /* a reference: the answer is its result, or follows it */
 };
 
-/* routes.c: the three callbacks of the server */
+/* routes.c: the callbacks of the server */
 void api_accept(void *context, struct http_call *http);
+bool api_room(void *context, struct http_call *http, size_t body_bytes);
+void api_refuse(void *context, struct http_call *http);
 void api_handle(void *context, struct http_call *http);
 void api_done(void *context, struct http_call *http);
 

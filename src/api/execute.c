@@ -141,7 +141,11 @@ static struct execution *take_request(struct call *call, bool tests)
     json_t *asked = NULL;
     struct execution *execution = NULL;
     struct budget_refusal why;
+    struct hold held = {0};
     if (!guard_runs(call))
+        return NULL;
+    /* It is held as a JSON value and as a request. */
+    if (!held_take(call, BUDGET_REQUESTS, json_cost(body, length) + length, &held))
         return NULL;
     int code = json_parse(body, length, &asked, &err);
     if (code == 0 && tests && !json_object_get(asked, "tests")) {
@@ -151,12 +155,14 @@ static struct execution *take_request(struct call *call, bool tests)
     } else if (code == 0)
         code = execution_new(api, &call->caller, asked, &execution, &err);
     if (code < 0) {
+        hold_end(&held);
         if (code == CORDON_ENOTFOUND)
             problem_error(call->http, 400, "bad_request", &err);
         else
             problem_from(call->http, &err);
         return NULL;
     }
+    execution->request_held = held;
     if (!execution_may_fit(execution, &why)) {
         answer_over_budget(call, &why);
         execution_unref(execution);

@@ -104,6 +104,13 @@ static bool check_encoding(struct call *call)
     return false;
 }
 
+/* What an operator needs when everything else is taken. */
+static bool is_reserved(const struct call *call)
+{
+    uint32_t scope = call->route->scope;
+    return !scope || scope == KEY_ADMIN || (!call->caller.anonymous && call->caller.key.scopes & KEY_ADMIN);
+}
+
 void api_accept(void *context, struct http_call *http)
 {
     struct call *call = calloc(1, sizeof *call);
@@ -124,7 +131,29 @@ void api_accept(void *context, struct http_call *http)
         problem_answer(http, 503, "draining", "the daemon is about to stop and takes no more runs");
         return;
     }
-    guard_caller(call, call->route->scope);
+    if (guard_caller(call, call->route->scope) && !is_reserved(call))
+        held_take(call, BUDGET_CALLS, 1, &call->open);
+}
+
+bool api_room(void *context, struct http_call *http, size_t body_bytes)
+{
+    struct call *call = http_data(http);
+    const struct api *api = context;
+    if (!body_bytes)
+        hold_end(&call->body);
+    else if (call->body.account)
+        return hold_resize(&call->body, body_bytes, &call->over);
+    else
+        return budget_hold(api->budget, held_name(call->caller.key.id), BUDGET_BODIES, body_bytes, &call->body,
+                           &call->over);
+    return true;
+}
+
+void api_refuse(void *context, struct http_call *http)
+{
+    struct call *call = http_data(http);
+    (void)context;
+    answer_over_budget(call, &call->over);
 }
 
 void api_handle(void *context, struct http_call *http)
@@ -149,6 +178,8 @@ void api_done(void *context, struct http_call *http)
                         call->route ? call->route->method : "other", "route", route, "status", http_status(http), "us",
                         (json_int_t)us, "key", call->caller.key.id));
     hold_end(&call->held);
+    hold_end(&call->body);
+    hold_end(&call->open);
     execution_unref(call->shown);
     free(call);
 }

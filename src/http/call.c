@@ -15,8 +15,6 @@
 #include "http/internal.h"
 #include "http/problem.h"
 
-#define BODIES_MAX 16 /* bodies of the largest size that all calls together may hold */
-
 enum answer { ANSWER_NONE, ANSWER_WHOLE, ANSWER_STREAM };
 
 struct http_call {
@@ -25,7 +23,6 @@ struct http_call {
     struct MHD_Connection *connection;
     char *method, *path;
     struct buf body;
-    size_t counted;   /* of the body, in the server's sum */
     size_t discarded; /* that came after it was found too large */
     bool too_large, no_room, accepted, handled, gone;
     enum answer answer;
@@ -285,8 +282,9 @@ static bool has_body(const struct http_call *call)
 
 static void forget_body(struct http_call *call)
 {
-    call->server->body_bytes -= call->counted;
-    call->counted = 0;
+    const struct http_options *options = &call->server->options;
+    if (call->body.length)
+        options->room(options->context, call, 0);
     buf_free(&call->body);
     call->body = (struct buf){0};
 }
@@ -302,15 +300,13 @@ static bool discard(struct http_call *call, size_t length)
 
 static bool take_body(struct http_call *call, const char *bytes, size_t length)
 {
-    struct http_server *server = call->server;
-    const size_t most = server->options.body_max;
-    call->too_large |= call->body.length + length > most;
-    call->no_room |= server->body_bytes + length > BODIES_MAX * most || call->body.failed;
+    const struct http_options *options = &call->server->options;
+    call->too_large |= call->body.length + length > options->body_max;
+    if (!call->too_large && !call->no_room)
+        call->no_room = !options->room(options->context, call, call->body.length + length) || call->body.failed;
     if (call->too_large || call->no_room)
         return discard(call, length);
     buf_append(&call->body, bytes, length);
-    call->counted += length;
-    server->body_bytes += length;
     return true;
 }
 
@@ -318,12 +314,6 @@ static void refuse_length(struct http_call *call)
 {
     http_add_header(call, "Connection", "close");
     problem_answer(call, 413, "too_large", "the body is larger than %zu bytes", call->server->options.body_max);
-}
-
-static void refuse_room(struct http_call *call)
-{
-    http_add_header(call, "Retry-After", "1");
-    problem_answer(call, 503, "busy", "too many large requests are being read at once; try again in 1 s");
 }
 
 static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -371,10 +361,13 @@ static void handle(struct http_call *call)
     call->on->reading = false;
     if (call->too_large)
         refuse_length(call);
-    else if (call->no_room || call->body.failed)
-        refuse_room(call);
+    else if (call->body.failed)
+        problem_answer(call, 503, "out_of_memory", "out of memory");
+    else if (call->no_room)
+        options->refuse(options->context, call);
     else
         options->handle(options->context, call);
+    forget_body(call);
 }
 
 static bool go_on(struct http_call *call, const char *upload, size_t *upload_size)
@@ -430,10 +423,10 @@ void call_completed(void *context, struct MHD_Connection *connection, void **slo
     *slot = NULL;
     stop_watching(call);
     tell_left(call);
+    forget_body(call);
     server->options.done(server->options.context, call);
     if (call->response)
         MHD_destroy_response(call->response);
-    forget_body(call);
     buf_free(&call->part);
     free(call->method);
     free(call->path);

@@ -1,5 +1,6 @@
 /* Owns the list of connections, and decides which of them have to go. libmicrohttpd owns their descriptors: here they
  * are only shut down, and it finds them closed. */
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,29 @@
 #define SHORT_IDLE_US    SECOND_US
 #define SHORT_REQUEST_US (5 * SECOND_US)
 
+static unsigned hash(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    unsigned sum = 5381;
+    for (size_t i = 0; i < length; i++)
+        sum = sum * 33 + at[i];
+    return sum % HTTP_PEERS;
+}
+
+/* One user of this machine, or one address elsewhere: of IPv6 the network, of which one caller has many addresses. */
+static unsigned peer_of(struct MHD_Connection *from, int fd)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(from, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *at = info ? info->client_addr : NULL;
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (at && at->sa_family == AF_INET)
+        return hash(&((const struct sockaddr_in *)(const void *)at)->sin_addr, 4);
+    if (at && at->sa_family == AF_INET6)
+        return hash(&((const struct sockaddr_in6 *)(const void *)at)->sin6_addr, 8);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? hash(&who.uid, sizeof who.uid) : 0;
+}
+
 static struct connection *connection_new(struct http_server *server, struct MHD_Connection *from)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(from, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -23,11 +47,13 @@ static struct connection *connection_new(struct http_server *server, struct MHD_
                               .link = &server->connections,
                               .server = server,
                               .fd = info->connect_fd,
+                              .peer = peer_of(from, info->connect_fd),
                               .since_us = clock_us()};
     if (on->next)
         on->next->link = &on->next;
     server->connections = on;
     server->count++;
+    server->peers[on->peer]++;
     return on;
 }
 
@@ -37,15 +63,38 @@ static void connection_free(struct connection *on)
     if (on->next)
         on->next->link = on->link;
     on->server->count--;
+    on->server->peers[on->peer]--;
     free(on);
+}
+
+static bool goes_before(const struct connection *a, const struct connection *b)
+{
+    unsigned of_a = a->server->peers[a->peer], of_b = b->server->peers[b->peer];
+    return of_a > of_b || (of_a == of_b && a->since_us < b->since_us);
+}
+
+/* Of those without a call, the one that waits longest, of the caller who has most. */
+static void evict_one(struct http_server *server)
+{
+    struct connection *first = NULL;
+    for (struct connection *on = server->connections; on; on = on->next)
+        if (!on->call && !on->dropped && (!first || goes_before(on, first)))
+            first = on;
+    if (!first)
+        return;
+    first->dropped = true;
+    shutdown(first->fd, SHUT_RDWR);
 }
 
 void connections_notify(void *context, struct MHD_Connection *connection, void **slot,
                         enum MHD_ConnectionNotificationCode what)
 {
-    if (what == MHD_CONNECTION_NOTIFY_STARTED)
-        *slot = connection_new(context, connection);
-    else if (*slot) {
+    struct http_server *server = context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *slot = connection_new(server, connection);
+        if (server->count > server->options.connections)
+            evict_one(server);
+    } else if (*slot) {
         const struct connection *on = *slot;
         if (on->unread)
             linger_begin(on->server, on->fd);

@@ -8,12 +8,19 @@
 #include "http/address.h"
 #include "http/server.h"
 
+/* Callers are told apart by their addresses, as far as this number of hashes does. */
+#define HTTP_PEERS 1024
+/* Connections beyond the bound: libmicrohttpd accepts none when all are taken, and then nothing can be decided. */
+#define HTTP_RESERVE(connections) (8 + (connections) / 8)
+
 struct connection {
     struct connection *next, **link;
     struct http_server *server;
     struct http_call *call; /* under way */
     int fd;                 /* libmicrohttpd's; borrowed */
     uint64_t since_us;      /* when it was made, its request began, or its last call ended */
+    unsigned peer;          /* whose it is */
+    bool dropped;           /* it is about to be closed */
     bool requesting;        /* a request line has come */
     bool reading;           /* headers are there, the body is not */
     bool unread;            /* its last request was answered although not all of it was read */
@@ -31,7 +38,7 @@ struct http_server {
     struct loop_timer sweep;
     struct connection *connections;
     unsigned count;
-    size_t body_bytes; /* of all bodies that are being read or are held */
+    unsigned peers[HTTP_PEERS]; /* connections of each */
     struct leftover *lingering;
     unsigned lingering_count;
 };

@@ -57,7 +57,8 @@ static void say_nothing(void *context, const char *format, va_list args)
 static void make_files(struct http_options *options)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)options->connections * FILES_EACH + FILES_OTHER;
+    rlim_t connections = (rlim_t)options->connections + HTTP_RESERVE(options->connections);
+    rlim_t wanted = connections * FILES_EACH + FILES_OTHER;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
         return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
@@ -76,11 +77,12 @@ static int start(struct http_server *server, cordon_error *err)
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, call_access, server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
-        MHD_OPTION_LISTEN_SOCKET, server->address.fd, MHD_OPTION_CONNECTION_LIMIT, options->connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_LIMIT,
-        MHD_OPTION_NOTIFY_COMPLETED, call_completed, server, MHD_OPTION_NOTIFY_CONNECTION, connections_notify, server,
-        MHD_OPTION_URI_LOG_CALLBACK, connections_begin, server, MHD_OPTION_UNESCAPE_CALLBACK, unescape, server,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, options->tls_cert ? tls : none, MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, server->address.fd, MHD_OPTION_CONNECTION_LIMIT,
+        options->connections + HTTP_RESERVE(options->connections), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_LIMIT, MHD_OPTION_NOTIFY_COMPLETED, call_completed, server,
+        MHD_OPTION_NOTIFY_CONNECTION, connections_notify, server, MHD_OPTION_URI_LOG_CALLBACK, connections_begin,
+        server, MHD_OPTION_UNESCAPE_CALLBACK, unescape, server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
+        options->tls_cert ? tls : none, MHD_OPTION_END);
     if (!server->daemon && options->tls_cert)
         return error_set(err, CORDON_EINVAL, "tls", "the certificate and its key cannot be used");
     if (!server->daemon)

@@ -23,10 +23,16 @@ struct http_options {
     int listen_fd;            /* from socket activation; -1: made from `listen` */
     char *tls_cert, *tls_key; /* PEM texts, or NULL */
     size_t body_max;
+    /* A few more are accepted, so that one with a call to make can always take the place of an idle one. */
     unsigned connections;
     uint64_t request_us; /* a client that takes longer to send a request is not one */
     /* The body has not come yet. It may answer, and the body is then not read. */
     void (*accept)(void *context, struct http_call *call);
+    /* So many bytes of its body are about to be held; 0: they are let go. False when there is no room for them: the
+     * rest of the body is dropped, and then refuse() answers. */
+    bool (*room)(void *context, struct http_call *call, size_t body_bytes);
+    void (*refuse)(void *context, struct http_call *call);
+    /* The body is whole. It is let go when this returns. */
     void (*handle)(void *context, struct http_call *call);
     /* The answer is out, or the client is gone; the call ends with this. */
     void (*done)(void *context, struct http_call *call);
@@ -49,6 +55,7 @@ const char *http_method(const struct http_call *call);
 const char *http_path(const struct http_call *call);
 const char *http_header(const struct http_call *call, const char *name);
 const char *http_query(const struct http_call *call, const char *name);
+/* Within handle(). */
 const char *http_body(const struct http_call *call, size_t *length);
 uint64_t http_began_us(const struct http_call *call);
 /* The status it was answered with; 0: not yet. */

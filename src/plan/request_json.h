@@ -14,6 +14,8 @@ json_field_reader json_read_code, json_read_stdin, json_read_files, json_read_en
 
 /* A document that somebody else wrote: bounded in size, depth and number of values, without members given twice. */
 int json_parse(const char *json, size_t length, json_t **root, cordon_error *err);
+/* At most so many bytes of memory are needed for the value that parsing makes of it. */
+size_t json_cost(const char *json, size_t length);
 /* What cordon_request_from_json() makes of it. */
 int request_from_object(const json_t *root, cordon_request **request, cordon_error *err);
 

@@ -194,6 +194,8 @@ static int open_server(struct daemon *daemon, cordon_error *err)
                                    .connections = config->connections,
                                    .request_us = config->request_ms * 1000,
                                    .accept = api_accept,
+                                   .room = api_room,
+                                   .refuse = api_refuse,
                                    .handle = api_handle,
                                    .done = api_done,
                                    .context = api};

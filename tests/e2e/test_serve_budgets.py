@@ -1,9 +1,11 @@
 """`cordon serve` holds what its callers make it hold within a budget. Each attack runs against a daemon in a control group
 of its own whose memory limit stands for the machine: a daemon that holds too much is killed there, and the test fails."""
 import collections
+import json
 import os
 import socket
 import tempfile
+import time
 
 import pytest
 
@@ -140,3 +142,89 @@ def test_followers_beyond_the_budget_are_refused():
         own.stream("GET", f"/v1/executions/{run}/events").close()
         for stream in streams:
             stream.close()
+
+
+# Requests
+
+
+def test_queued_requests_are_bounded(group, disk_dir):
+    """A hundred of 15 MiB each that wait for a place: one caller holds as many as its budget has room for."""
+    with support.Daemon("--concurrency", "1", "--queue-wait-ms", "5m", "--drain-ms", "100ms", data=disk_dir, prefix=group.prefix) as own:
+        blocker = own.start("python", SLEEP)
+        body = json.dumps({"language": "bash", "code": "echo ran", "stdin": "x" * (15 * MIB)}).encode()
+        answers = [own.post("/v1/executions", body) for _ in range(40)]
+        statuses = collections.Counter(answer.status for answer in answers)
+        assert set(statuses) == {202, 429} and statuses[202] == 1, statuses
+        assert {problem(answer, 429, "budget")["budget"] for answer in answers[1:]} == {"requests"}
+        small = own.start("bash", "echo small")
+        own.delete(f"/v1/executions/{blocker}")
+        assert own.result(answers[0].json["id"])["stdout"] == "ran\n" and own.result(small)["stdout"] == "small\n"
+        wait_for(lambda: own.post("/v1/execute", body).status == 200)
+        print(f"\npeak {group.peak() / MIB:.0f} of {group.limit / MIB:.0f} MiB, {statuses}")
+
+
+def test_a_request_of_many_values_counts_as_what_it_becomes():
+    """A value of two bytes is one of hundreds in memory."""
+    with support.Daemon("--set", "held_bytes=128m") as own:
+        cases = ",".join(["{}"] * 90000)
+        body = f'{{"language":"bash","code":":","tests":{{"cases":[{cases}]}}}}'.encode()
+        assert problem(own.post("/v1/tests", body), 413, "budget")["budget"] == "requests"
+        assert held(own, "requests")[0] == held(own, "bodies")[0] == 0
+
+
+def test_half_sent_bodies_are_bounded(group, disk_dir):
+    with support.Daemon(data=disk_dir, prefix=group.prefix) as own:
+        sockets, head = [], f"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: {15 * MIB}\r\n\r\n".encode()
+        for _ in range(80):
+            sock = own.socket(20)
+            sock.sendall(head + b" " * (14 * MIB))
+            sockets.append(sock)
+        assert own.execute("bash", "echo ok")["stdout"] == "ok\n"
+        held_bytes, most = held(own, "bodies")
+        assert 14 * MIB <= held_bytes <= most / 2, held_bytes
+        sockets[-1].sendall(b" " * MIB)
+        assert b" 429 " in sockets[-1].recv(4096)
+        for sock in sockets:
+            sock.close()
+        wait_for(lambda: held(own, "bodies")[0] == 0)
+        print(f"\npeak {group.peak() / MIB:.0f} of {group.limit / MIB:.0f} MiB")
+
+
+# Connections
+
+
+def seconds_of_health(own):
+    begin = time.monotonic()
+    assert own.get("/healthz", timeout=10).status == 200
+    return time.monotonic() - begin
+
+
+def test_followers_leave_connections_to_others():
+    """However many follow a run: health, metrics, and another key are answered."""
+    with support.Daemon("--require-keys", "--connections", "40", "--drain-ms", "100ms") as own:
+        flood, other, admin = own.new_key(), own.new_key(), own.new_key("--scopes", "admin")
+        run = own.start("python", SLEEP, key=flood)
+        head = f"GET /v1/executions/{run}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {flood}\r\n\r\n"
+        sockets = []
+        for _ in range(300):
+            sock = own.socket(5)
+            sock.sendall(head.encode())
+            sockets.append(sock)
+        took = [seconds_of_health(own) for _ in range(20)]
+        assert own.get("/metrics", key=admin).status == 200
+        assert own.post("/v1/execute", {"language": "bash", "code": "echo ok"}, key=other).status == 200
+        answer = own.get("/v1/languages", key=flood)
+        assert problem(answer, 429, "budget")["budget"] == "calls"
+        print(f"\n/healthz within {max(took):.3f} s beside 300 that follow")
+        for sock in sockets:
+            sock.close()
+        wait_for(lambda: own.get("/v1/languages", key=flood).status == 200)
+
+
+def test_idle_connections_leave_room():
+    with support.Daemon("--connections", "40") as own:
+        sockets = [own.socket(5) for _ in range(300)]
+        took = [seconds_of_health(own) for _ in range(20)]
+        print(f"\n/healthz within {max(took):.3f} s beside 300 that say nothing")
+        for sock in sockets:
+            sock.close()
