@@ -65,6 +65,7 @@ static int read_content(const struct collected_file *from, const cordon_filter *
         return -1;
     }
     file->size = (size_t)n;
+    file->content[n] = '\0';
     file->content = filter_bytes(filter, file->content, &file->size);
     return file->content ? 0 : -1;
 }
