@@ -38,6 +38,7 @@ void execution_unref(struct execution *execution)
     redactor_close(execution->redactor);
     cordon_request_free(execution->request);
     json_decref(execution->asked);
+    lines_end(&execution->lines);
     events_unref(execution->events);
     http_text_unref(execution->text);
     json_decref(execution->told);
@@ -96,6 +97,7 @@ static bool fits(void *context);
 static void start(void *context);
 static void on_refused(void *context);
 static void on_output(void *context, int stream, const void *bytes, size_t length);
+static void tell_output(void *context, int stream, const void *bytes, size_t length);
 static void finish(struct execution *execution, json_t *told, const char *status);
 
 bool execution_may_fit(const struct execution *execution, struct budget_refusal *why)
@@ -275,6 +277,7 @@ static void start(void *context)
     options.filter = execution->redactor ? &execution->filter : NULL;
     options.context = execution;
     options.on_output = on_output;
+    lines_init(&execution->lines, api->loop, tell_output, execution);
     execution->watch = (struct loop_watch){.fd = -1, .ready = on_run_ready, .context = execution};
     int (*begin)(cordon_engine *, const cordon_request *, const cordon_run_options *, cordon_run **, cordon_error *) =
         execution->quiet ? run_start_quietly : cordon_run_start;
@@ -301,10 +304,17 @@ static void on_refused(void *context)
     fail(execution, &err);
 }
 
+static void tell_output(void *context, int stream, const void *bytes, size_t length)
+{
+    const struct execution *execution = context;
+    events_add(execution->events, stream, bytes, length);
+}
+
 static void on_output(void *context, int stream, const void *bytes, size_t length)
 {
     struct execution *execution = context;
-    events_add(execution->events, stream, bytes, length);
+    if (execution->events->kept || execution->events->followers)
+        lines_add(&execution->lines, stream, bytes, length);
 }
 
 static void add_redactions(const struct execution *execution, cordon_result *result)
@@ -387,6 +397,7 @@ static void finish(struct execution *execution, json_t *told, const char *status
     execution->done_us = clock_us();
     if (execution->failure.code)
         idempotency_forget(api, execution->id);
+    lines_end(&execution->lines);
     events_end(execution->events, execution->text);
     hold_count(&execution->output, BUDGET_OUTPUT, execution_bytes(execution));
     while (execution->waiters) {

@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "api/events.h"
 #include "api/held.h"
+#include "api/lines.h"
 #include "api/policy.h"
 #include "engine/account.h"
 
@@ -50,6 +51,7 @@ struct execution {
     json_t *judged;
     cordon_error failure; /* why it did not run; code 0: it did */
     struct events *events;
+    struct lines lines;
     struct waiter *waiters;
     struct http_text *text; /* its Result as JSON, once done */
     const char *result;     /* the same */
