@@ -59,12 +59,12 @@ bool cordon_result_file(const cordon_result *result, size_t index, cordon_file *
 
 uint64_t cordon_result_skipped_files(const cordon_result *result)
 {
-    return result->skipped;
+    return result ? result->skipped : 0;
 }
 
 bool cordon_result_skipped_file(const cordon_result *result, size_t index, cordon_skipped_file *file)
 {
-    if (index >= result->skipped_count)
+    if (!result || index >= result->skipped_count)
         return false;
     const struct collect_skipped *row = &result->skipped_items[index];
     const cordon_skipped_file filled = {

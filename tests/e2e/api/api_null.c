@@ -138,6 +138,7 @@ static void check_no_result(void)
     CHECK(!cordon_result_wall_us(NULL) && !cordon_result_json(NULL), "a time, a text");
     CHECK(!cordon_result_usage(NULL, &usage) && !cordon_result_denial(NULL, 0, &denial), "usage, denials");
     CHECK(!cordon_result_file(NULL, 0, &file) && !cordon_result_redaction(NULL, 0, &redaction), "files, redactions");
+    CHECK(!cordon_result_skipped_files(NULL) && !cordon_result_skipped_file(NULL, 0, NULL), "skipped files");
     CHECK(!cordon_result_fault(NULL, &fault) && !cordon_result_tests(NULL, &counts), "a fault, tests");
     CHECK(!cordon_result_test(NULL, 0, &test), "a test");
     CHECK(cordon_result_add_redaction(NULL, "x", "stdout", 1) == CORDON_EINVAL, "added to nothing");
@@ -155,7 +156,7 @@ static void check_result(cordon_engine *engine)
     CHECK(!cordon_result_usage(result, NULL) && !cordon_result_fault(result, NULL), "filled nothing");
     CHECK(!cordon_result_denial(result, 0, NULL) && !cordon_result_file(result, 0, NULL), "filled nothing");
     CHECK(!cordon_result_redaction(result, 0, NULL) && !cordon_result_tests(result, NULL), "filled nothing");
-    CHECK(!cordon_result_test(result, 0, NULL), "filled nothing");
+    CHECK(!cordon_result_test(result, 0, NULL) && !cordon_result_skipped_file(result, 0, NULL), "filled nothing");
     cordon_result_free(result);
     cordon_request_free(request);
 }
