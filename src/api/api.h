@@ -45,7 +45,6 @@ struct api {
     struct batch *batches;
     struct spending *spendings;    /* processor time of keys today */
     struct remembered *remembered; /* idempotency keys */
-    unsigned remembered_count;
     struct loop_timer second;
     struct readiness *readiness;
 };
@@ -110,6 +109,8 @@ void answer_large(struct call *call, char *json);
 /* Which of the types the client would rather have; the first where it does not say. */
 size_t call_prefers(const struct call *call, const char *const *types, size_t count);
 
+/* Each second: forgets those that ended long ago. */
+void batches_tick(struct api *api);
 void batches_free(struct api *api);
 /* The warden is there. */
 bool engine_alive(const struct api *api);

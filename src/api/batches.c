@@ -12,8 +12,11 @@
 #include "plan/request_json.h"
 
 #define REQUESTS_MAX 10000
-#define BATCHES_MAX  64
+#define BATCHES_KEPT 16 /* of one caller, that have ended */
+#define KEEP_US      (UINT64_C(3600) * 1000000)
 #define BATCHES_EACH 8 /* of one caller under way: the others are for others */
+/* What is remembered of each request once it is done, beside its row: its name, or why it was rejected. */
+#define ITEM_BYTES 512
 /* Of one batch at a time in the queue: it must not fill that for others. */
 #define AHEAD 16
 
@@ -36,10 +39,13 @@ struct batch {
     struct batch_item *items;
     size_t count, begun, done, under_way;
     bool feeding;
+    struct hold held;
+    uint64_t done_us;
     struct loop_timer later; /* the queue was full */
 };
 
 static void feed(struct batch *batch);
+static bool is_done(const struct batch *batch);
 
 static json_t *problem_json(const char *code, const cordon_error *err)
 {
@@ -136,12 +142,17 @@ static void feed(struct batch *batch)
         }
         json_array_set_new(batch->requests, batch->begun++, json_null()); /* not needed any more */
     }
+    if (is_done(batch) && !batch->done_us) {
+        batch->done_us = clock_us();
+        hold_resize(&batch->held, batch->count * (sizeof *batch->items + ITEM_BYTES), NULL);
+    }
     batch->feeding = false;
 }
 
 static void batch_free(struct batch *batch)
 {
     loop_drop_timer(batch->api->loop, &batch->later);
+    hold_end(&batch->held);
     for (size_t i = 0; i < batch->count; i++) {
         json_decref(batch->items[i].problem);
         free(batch->items[i].name);
@@ -151,28 +162,70 @@ static void batch_free(struct batch *batch)
     free(batch);
 }
 
-/* The oldest that is done makes room. */
-static bool make_room(struct api *api, const struct caller *caller)
+static bool is_done(const struct batch *batch)
 {
-    size_t count = 0, own = 0;
-    struct batch **oldest = NULL;
-    for (struct batch **link = &api->batches; *link; link = &(*link)->next) {
-        bool done = (*link)->done == (*link)->count;
-        count++;
-        own += !done && !strcmp((*link)->caller.key.id, caller->key.id);
-        if (done)
-            oldest = link;
-    }
-    if (own >= BATCHES_EACH)
-        return false;
-    if (count < BATCHES_MAX)
-        return true;
-    if (!oldest)
-        return false;
-    struct batch *batch = *oldest;
-    *oldest = batch->next;
+    return batch->done == batch->count;
+}
+
+static void forget(struct batch **link)
+{
+    struct batch *batch = *link;
+    *link = batch->next;
     batch_free(batch);
+}
+
+/* The newest stands first. */
+static bool forget_oldest_of(struct api *api, const struct caller *caller)
+{
+    struct batch **oldest = NULL;
+    for (struct batch **link = &api->batches; *link; link = &(*link)->next)
+        if (is_done(*link) && !strcmp((*link)->caller.key.id, caller->key.id))
+            oldest = link;
+    if (oldest)
+        forget(oldest);
+    return oldest;
+}
+
+static void count_own(const struct api *api, const struct caller *caller, unsigned *under_way, unsigned *done)
+{
+    *under_way = *done = 0;
+    for (const struct batch *batch = api->batches; batch; batch = batch->next)
+        if (!strcmp(batch->caller.key.id, caller->key.id))
+            ++*(is_done(batch) ? done : under_way);
+}
+
+/* Batches of the same caller that have ended make room, the oldest first, and nobody else's. Answers when there is
+ * none. */
+static bool make_room(struct call *call, uint64_t bytes, struct hold *held)
+{
+    struct api *api = call->api;
+    struct budget_refusal why;
+    unsigned under_way, done;
+    count_own(api, &call->caller, &under_way, &done);
+    if (under_way >= BATCHES_EACH) {
+        http_add_header(call->http, "Retry-After", "10");
+        problem_answer(call->http, 429, "full", "%u batches of this caller are under way, and more may not be",
+                       under_way);
+        return false;
+    }
+    if (done >= BATCHES_KEPT)
+        forget_oldest_of(api, &call->caller);
+    while (!budget_hold(api->budget, held_name(call->caller.key.id), BUDGET_BATCHES, bytes, held, &why))
+        if (why.never || !forget_oldest_of(api, &call->caller)) {
+            answer_over_budget(call, &why);
+            return false;
+        }
     return true;
+}
+
+void batches_tick(struct api *api)
+{
+    uint64_t now = clock_us();
+    for (struct batch **link = &api->batches; *link;)
+        if (is_done(*link) && now - (*link)->done_us > KEEP_US)
+            forget(link);
+        else
+            link = &(*link)->next;
 }
 
 static int read_requests(struct call *call, json_t **requests, cordon_error *err)
@@ -242,17 +295,28 @@ static void answer_batch(struct call *call, const struct batch *batch)
     json_decref(answer);
 }
 
-/* Takes `requests`. NULL when there is no room. */
+/* Takes `requests`. NULL when it was answered. */
 static struct batch *batch_new(struct call *call, json_t *requests)
 {
     struct api *api = call->api;
     size_t count = json_array_size(requests);
-    struct batch *batch = make_room(api, &call->caller) ? calloc(1, sizeof *batch) : NULL;
+    struct hold held = {0};
+    size_t length;
+    const char *body = http_body(call->http, &length);
+    uint64_t items = count * (sizeof(struct batch_item) + ITEM_BYTES);
+    if (!make_room(call, json_cost(body, length) + items, &held)) {
+        json_decref(requests);
+        return NULL;
+    }
+    struct batch *batch = calloc(1, sizeof *batch);
     if (!batch || !(batch->items = calloc(count, sizeof *batch->items))) {
+        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+        hold_end(&held);
         free(batch);
         json_decref(requests);
         return NULL;
     }
+    batch->held = held;
     batch->api = api;
     batch->caller = call->caller;
     batch->requests = requests;
@@ -282,11 +346,8 @@ void handle_batches_post(struct call *call)
         return;
     }
     batch = batch_new(call, requests);
-    if (!batch) {
-        http_add_header(call->http, "Retry-After", "10");
-        problem_answer(call->http, 429, "full", "too many batches are under way");
+    if (!batch)
         return;
-    }
     idempotency_remember(call, batch->id);
     feed(batch);
     answer_batch(call, batch);

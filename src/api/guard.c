@@ -20,28 +20,34 @@ static bool is_listed(char *const *list, const char *text, size_t length)
     return false;
 }
 
-/* The name without the port; an address in brackets with them. */
+/* The length of the name without the port, of an address with its brackets; 0 when something else follows than a port:
+ * "localhost:x@evil.example" is a page's name to a client that takes what stands before the @ for a user. */
 static size_t name_length(const char *host)
 {
     const char *end = *host == '[' ? strchr(host, ']') : NULL;
-    return end ? (size_t)(end - host) + 1 : strcspn(host, ":");
+    size_t length = end ? (size_t)(end - host) + 1 : strcspn(host, ":");
+    const char *port = host + length + (host[length] == ':');
+    return port[strspn(port, "0123456789")] || strlen(port) > 5 ? 0 : length;
 }
 
 static bool is_own_host(const struct api *api, const char *host)
 {
     static char *const own[] = {(char *)"localhost", (char *)"127.0.0.1", (char *)"[::1]", NULL};
     size_t length = name_length(host);
+    if (!length)
+        return false;
     if (is_listed(own, host, length) || is_listed(api->config->hosts, host, length))
         return true;
     const char *address = strstr(http_server_address(api->server), "://");
     return address && strncasecmp(address + 3, host, strlen(host)) == 0 && strlen(address + 3) == strlen(host);
 }
 
-/* A page that this daemon served itself. */
-static bool is_own_origin(const char *origin, const char *host)
+/* A page that this daemon served itself, or the proxy before it. */
+static bool is_own_origin(const struct api *api, const char *origin, const char *host)
 {
-    const char *name = strstr(origin, "://");
-    return name && host && strcasecmp(name + 3, host) == 0;
+    bool tls = api->config->tls_cert || api->config->behind_proxy;
+    const char *scheme = tls ? "https://" : "http://";
+    return host && strncasecmp(origin, scheme, strlen(scheme)) == 0 && strcasecmp(origin + strlen(scheme), host) == 0;
 }
 
 /* Lets a page of a listed origin read the answer, and tells its browser beforehand what it may send. False when the
@@ -72,7 +78,7 @@ bool guard_origin(struct call *call)
                        "this server is not called '%.100s'; add it to `hosts` if it is", host ? host : "");
         return false;
     }
-    if (!origin || is_own_origin(origin, host))
+    if (!origin || is_own_origin(api, origin, host))
         return true;
     if (is_listed(api->config->origins, origin, strlen(origin)))
         return admit_page(call, origin);
@@ -99,6 +105,7 @@ bool guard_caller(struct call *call, uint32_t scope)
     cordon_error err;
     if (!text && (scope == 0 || !guard_needs_keys(api))) {
         call->caller.anonymous = true;
+        call->caller.key.ceilings = api->config->anonymous;
         return true;
     }
     if (!text || keys_known(api->store, text, &call->caller.key, &err) < 0) {

@@ -5,17 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/held.h"
 #include "base/clock.h"
 #include "base/sha256.h"
 
-#define KEEP_US  (UINT64_C(600) * 1000000)
-#define KEEP_MAX 4096
+#define KEEP_US (UINT64_C(600) * 1000000)
+/* Of one caller: each counts as at least that part of what the caller may have. */
+#define KEEP_MAX  1024
+#define ROW_BYTES 256
 
 struct remembered {
     struct remembered *next;
     uint8_t who[SHA256_BYTES]; /* the caller's key and its word */
     uint8_t what[SHA256_BYTES];
     char id[ID_BYTES + 1];
+    char key[17];
+    struct hold held;
     uint64_t at_us;
 };
 
@@ -57,12 +62,34 @@ enum remembered_as idempotency_find(struct call *call, char id[ID_BYTES + 1])
     return REMEMBERED_NOT;
 }
 
-static void forget(struct api *api, struct remembered **link)
+static void forget(struct remembered **link)
 {
     struct remembered *row = *link;
     *link = row->next;
-    api->remembered_count--;
+    hold_end(&row->held);
     free(row);
+}
+
+static bool forget_oldest_of(struct api *api, const char *name)
+{
+    struct remembered **oldest = NULL;
+    for (struct remembered **link = &api->remembered; *link; link = &(*link)->next)
+        if (!strcmp(held_name((*link)->key), name))
+            oldest = link;
+    if (oldest)
+        forget(oldest);
+    return oldest;
+}
+
+/* The caller's own oldest make room; when all callers together have too many, those of the caller that has most. */
+static bool make_room(struct api *api, const char *name, struct hold *held)
+{
+    uint64_t least = budget_most_each(api->budget, BUDGET_IDEMPOTENCY) / KEEP_MAX;
+    struct budget_refusal why;
+    while (!budget_hold(api->budget, name, BUDGET_IDEMPOTENCY, least > ROW_BYTES ? least : ROW_BYTES, held, &why))
+        if (!forget_oldest_of(api, why.of_all ? budget_largest(api->budget, BUDGET_IDEMPOTENCY) : name))
+            return false;
+    return true;
 }
 
 bool idempotency_remember(struct call *call, const char *id)
@@ -73,16 +100,15 @@ bool idempotency_remember(struct call *call, const char *id)
         free(row);
         return false;
     }
-    struct remembered **last = &api->remembered;
-    while (api->remembered_count >= KEEP_MAX && (*last)->next)
-        last = &(*last)->next;
-    if (api->remembered_count >= KEEP_MAX)
-        forget(api, last);
+    if (!make_room(api, held_name(call->caller.key.id), &row->held)) {
+        free(row);
+        return false;
+    }
     snprintf(row->id, sizeof row->id, "%s", id);
+    memcpy(row->key, call->caller.key.id, sizeof row->key);
     row->at_us = clock_us();
     row->next = api->remembered;
     api->remembered = row;
-    api->remembered_count++;
     return true;
 }
 
@@ -90,7 +116,7 @@ void idempotency_forget(struct api *api, const char *id)
 {
     for (struct remembered **link = &api->remembered; *link; link = &(*link)->next)
         if (!strcmp((*link)->id, id)) {
-            forget(api, link);
+            forget(link);
             return;
         }
 }
@@ -100,7 +126,7 @@ void idempotency_tick(struct api *api)
     uint64_t now = clock_us();
     for (struct remembered **link = &api->remembered; *link;)
         if (now - (*link)->at_us > KEEP_US)
-            forget(api, link);
+            forget(link);
         else
             link = &(*link)->next;
 }
@@ -108,5 +134,5 @@ void idempotency_tick(struct api *api)
 void idempotency_free(struct api *api)
 {
     while (api->remembered)
-        forget(api, &api->remembered);
+        forget(&api->remembered);
 }

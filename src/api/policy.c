@@ -80,7 +80,7 @@ int policy_apply(const struct policy *policy, cordon_request *request, struct li
     if (code == 0)
         code = check_ceilings(&full, &policy->ceilings, policy->allow_unlimited, "this server's", err);
     if (code == 0)
-        code = check_ceilings(&full, &key->ceilings, true, "this key's", err);
+        code = check_ceilings(&full, &key->ceilings, true, *key->id ? "this key's" : "the anonymous", err);
     if (code == 0)
         code = check_word(key->isolation, request->isolation, "container", "/isolation", err);
     if (code == 0)

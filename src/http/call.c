@@ -136,7 +136,7 @@ static void queue(struct http_call *call)
     call->response = NULL;
     for (unsigned i = 0; i < call->header_count; i++)
         MHD_add_response_header(response, call->headers[i].name, call->headers[i].value);
-    if (MHD_queue_response(call->connection, (unsigned)call->status, response) != MHD_YES)
+    if (refusal_queue_answer(call->connection, (unsigned)call->status, response) != MHD_YES)
         call_abort(call);
     MHD_destroy_response(response);
 }
@@ -318,7 +318,7 @@ static void refuse_length(struct http_call *call)
 
 static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    static const char *const single[] = {"Host", "Content-Length", "Transfer-Encoding"};
+    static const char *const single[] = {"Host", "Content-Length", "Transfer-Encoding", "Origin"};
     unsigned *counts = context;
     (void)kind;
     (void)value;
@@ -327,12 +327,19 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* What a proxy before us may have read in another way than we do: where the body ends, or whom it is for. */
+/* What a proxy before us may have read in another way than we do: where the body ends, whom it is for, or which page
+ * it comes from. */
 static bool is_ambiguous(const struct http_call *call)
 {
-    unsigned counts[3] = {0};
+    unsigned counts[4] = {0};
     MHD_get_connection_values(call->connection, MHD_HEADER_KIND, count_header, counts);
-    return counts[0] > 1 || counts[1] + counts[2] > 1;
+    return counts[0] > 1 || counts[1] + counts[2] > 1 || counts[3] > 1;
+}
+
+static bool has_unknown_encoding(const struct http_call *call)
+{
+    const char *encoding = http_header(call, "Transfer-Encoding");
+    return encoding && strcasecmp(encoding, "chunked") != 0;
 }
 
 /* A body that is announced as too long is refused before a byte of it is read. */
@@ -342,7 +349,15 @@ static void begin(struct http_call *call)
     call->accepted = true;
     if (is_ambiguous(call)) {
         http_add_header(call, "Connection", "close");
-        problem_answer(call, 400, "bad_request", "Host, or the length of the body, is given more than once");
+        problem_answer(call, 400, "bad_request", "Host, Origin, or the length of the body, is given more than once");
+        call->on->unread = true;
+        return;
+    }
+    if (has_unknown_encoding(call)) {
+        http_add_header(call, "Connection", "close");
+        problem_answer(
+            call, 501, "unsupported_encoding",
+            "the only Transfer-Encoding that is known here is chunked, so nobody can tell where the body ends");
         call->on->unread = true;
         return;
     }

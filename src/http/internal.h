@@ -58,6 +58,9 @@ void linger_begin(struct http_server *server, int fd);
 void linger_sweep(struct http_server *server, uint64_t now_us);
 void linger_end(struct http_server *server);
 
+/* refusal.c: queues an answer of the server's. */
+enum MHD_Result refusal_queue_answer(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response);
+
 /* call.c: what libmicrohttpd calls */
 enum MHD_Result call_access(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                             const char *version, const char *upload, size_t *upload_size, void **slot);

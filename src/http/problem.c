@@ -28,6 +28,7 @@ static const char *title_of(int status)
                 {422, "Unprocessable Content"},
                 {429, "Too Many Requests"},
                 {500, "Internal Server Error"},
+                {501, "Not Implemented"},
                 {503, "Service Unavailable"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].status == status)

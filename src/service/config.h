@@ -34,6 +34,7 @@ struct config {
     uint64_t warm_bytes;
     char **warm;            /* languages made ready at start; NULL-terminated */
     struct limits ceilings; /* the most that any request may ask for; 0: none */
+    struct limits anonymous; /* the same for requests without a key */
     bool allow_unlimited;
     bool prove_languages;                   /* each installed one is run once after the start */
     char **optional;                        /* controls whose absence is tolerated in every request */

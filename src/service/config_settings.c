@@ -109,6 +109,8 @@ static const struct setting rows[] = {
     LIST(warm, NULL, "Languages whose cells are made ready at start; others become ready when they are used."),
     ROW(SETTING_LIMITS, ceilings, 0, 0, "{}",
         "The most that any request may ask for, by the names of limits: {wall_ms: 60s, memory_bytes: 2g}."),
+    ROW(SETTING_LIMITS, anonymous, 0, 0, "{}",
+        "The same for requests without a key, which only loopback and a Unix socket take: {wall_ms: 10s}."),
     ROW(SETTING_FLAG, allow_unlimited, 0, 0, "false", "Let requests ask for `unlimited` where there is no ceiling."),
     ROW(SETTING_FLAG, prove_languages, 0, 0, "true",
         "Run an example of each installed language once after the start; /readyz and the log tell which fail."),

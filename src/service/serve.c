@@ -312,6 +312,7 @@ static void reload(struct daemon *daemon)
     config->hosts = fresh.hosts;
     config->origins = fresh.origins;
     config->ceilings = fresh.ceilings;
+    config->anonymous = fresh.anonymous;
     config->output_bytes = fresh.output_bytes;
     config->allow_unlimited = fresh.allow_unlimited;
     config->optional = fresh.optional;
@@ -364,6 +365,7 @@ static void on_second(void *context)
     struct api *api = &daemon->api;
     executions_tick(api);
     idempotency_tick(api);
+    batches_tick(api);
     if (!engine_alive(api)) {
         log_event(LOG_LEVEL_ERROR, "warden_gone",
                   json_pack("{s:s}", "hint", "the daemon ends; whoever supervises it starts it again"));

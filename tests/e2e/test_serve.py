@@ -556,7 +556,8 @@ def test_body_encoding_and_type(daemon):
 
 @pytest.mark.parametrize("host, status", [("localhost", 200), ("127.0.0.1", 200), ("127.0.0.1:1", 200), ("[::1]:7700", 200),
                                           ("LOCALHOST:80", 200), ("evil.example", 421), ("localhost.evil.example", 421),
-                                          ("127.0.0.1.evil.example", 421), ("", 421), ("evil@localhost", 421), ("\xff", 421)])
+                                          ("127.0.0.1.evil.example", 421), ("localhost:x@evil.example", 421), ("localhost:80@evil.example", 421),
+                                          ("[::1]x", 421), ("localhost:", 200), ("localhost:123456", 421), ("", 421), ("evil@localhost", 421), ("\xff", 421)])
 def test_host(daemon, host, status):
     answer = daemon.get("/healthz", headers={"Host": host})
     assert answer.status == status, answer
@@ -581,6 +582,52 @@ def test_foreign_origin(daemon, origin):
 
 def test_own_origin(daemon):
     assert daemon.get("/healthz", headers={"Origin": daemon.address}).status == 200
+    other = daemon.address.replace("http://", "https://")
+    problem(daemon.get("/healthz", headers={"Origin": other}), 403, "foreign_origin")
+
+
+def test_a_second_origin_is_refused(daemon):
+    own = f"Origin: {daemon.address}\r\n".encode()
+    host = f"Host: {daemon.address[7:]}\r\n".encode()
+    got = raw(daemon, b"GET /healthz HTTP/1.1\r\n" + host + own + b"Origin: https://evil.example\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 400 ") and b"Origin" in got, got
+    assert raw(daemon, b"GET /healthz HTTP/1.1\r\n" + host + own + b"\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+MALFORMED = {
+    "length of letters": (b"Content-Length: x\r\n\r\n{}", 400), "negative length": (b"Content-Length: -1\r\n\r\n{}", 400),
+    "length beyond numbers": (b"Content-Length: 99999999999999999999\r\n\r\n{}", 413),
+    "chunk of letters": (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400),
+    "large header": (b"X: " + b"a" * 100000 + b"\r\n\r\n", 431),
+    "large headers": (b"".join(b"X-%d: y\r\n" % i for i in range(9000)) + b"\r\n", 431),
+    "unknown encoding": (b"Transfer-Encoding: gzip\r\n\r\nxx", 501),
+    "two encodings": (b"Transfer-Encoding: gzip, chunked\r\n\r\nxx", 501),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_requests_get_problems(daemon, name):
+    """Also those that the HTTP library answers itself, without asking anybody."""
+    text, status = MALFORMED[name]
+    got = raw(daemon, b"POST /v1/execute HTTP/1.1\r\nHost: localhost\r\n" + text)
+    head, body = got.split(b"\r\n\r\n", 1)
+    assert head.startswith(b"HTTP/1.1 %d " % status), got
+    assert b"Content-Type: application/problem+json" in head and b"html" not in got.lower(), got
+    assert json.loads(body)["status"] == status and json.loads(body)["detail"], body
+
+
+def test_a_long_request_line_gets_a_problem(daemon):
+    got = raw(daemon, b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 414 ") and b'"status":414' in got, got
+
+
+def test_anonymous_requests_may_have_ceilings():
+    with support.Daemon("--set", "anonymous=wall_ms=2s") as own:
+        body = {"language": "bash", "code": "echo ok", "limits": {"wall_ms": "3s"}}
+        found = problem(own.post("/v1/execute", body), 400, field="/limits/wall_ms")
+        assert "anonymous" in found["detail"]
+        assert own.execute("bash", "echo ok")["limits"]["wall_ms"] == 2000
+        assert own.post("/v1/execute", body, key=own.new_key()).status == 200
 
 
 def test_listed_names():

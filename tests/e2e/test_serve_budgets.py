@@ -228,3 +228,52 @@ def test_idle_connections_leave_room():
         print(f"\n/healthz within {max(took):.3f} s beside 300 that say nothing")
         for sock in sockets:
             sock.close()
+
+
+# What one caller must not push out of another
+
+
+def test_idempotency_keys_of_others_stay():
+    """A caller that sends very many forgets its own."""
+    with support.Daemon("--require-keys") as own:
+        one, flood = own.new_key(), own.new_key()
+        body = {"language": "bash", "code": "echo $RANDOM$RANDOM"}
+        first = own.post("/v1/execute", body, key=one, headers={"Idempotency-Key": "mine"}).json["id"]
+        oldest = own.post("/v1/execute", body, key=flood, headers={"Idempotency-Key": "0"}).json["id"]
+        batch = {"requests": [{"language": "none", "code": ":"}]}
+        connection = own.connect()
+        for number in range(1, 4200):
+            assert own.post("/v1/batches", batch, key=flood, headers={"Idempotency-Key": str(number)}, connection=connection,
+                            check=False).status == 202
+        connection.close()
+        assert own.post("/v1/execute", body, key=one, headers={"Idempotency-Key": "mine"}).json["id"] == first
+        assert own.post("/v1/execute", body, key=flood, headers={"Idempotency-Key": "0"}).json["id"] != oldest
+
+
+def test_finished_batches_of_others_stay():
+    with support.Daemon("--require-keys") as own:
+        one, flood = own.new_key(), own.new_key()
+
+        def batch(key):
+            answer = own.post("/v1/batches", {"requests": [{"language": "none", "code": ":"}]}, key=key)
+            assert answer.status == 202, answer
+            return answer.json["id"]
+
+        mine, theirs = batch(one), [batch(flood) for _ in range(80)]
+        assert own.get(f"/v1/batches/{mine}", key=one).json["state"] == "done"
+        assert own.get(f"/v1/batches/{theirs[-1]}", key=flood).status == 200
+        assert own.get(f"/v1/batches/{theirs[0]}", key=flood).status == 404
+
+
+def test_batches_are_bounded_in_bytes():
+    """While they wait they are as large as they were sent."""
+    with support.Daemon("--set", "held_bytes=128m", "--concurrency", "1", "--drain-ms", "100ms") as own:
+        blocker = own.start("python", SLEEP)
+        requests = [{"language": "bash", "code": "#" + "x" * 20000} for _ in range(100)]
+        answers = [own.post("/v1/batches", {"requests": requests}) for _ in range(2)]
+        assert [answer.status for answer in answers] == [202, 429] and problem(answers[1], 429, "budget")["budget"] == "batches"
+        large = [{"language": "bash", "code": "#" + "x" * 50000} for _ in range(100)]
+        assert problem(own.post("/v1/batches", {"requests": large}), 413, "budget")["budget"] == "batches"
+        own.delete(f"/v1/executions/{blocker}")
+        wait_for(lambda: own.get("/v1/batches/" + answers[0].json["id"]).json["state"] == "done", 60)
+        assert own.post("/v1/batches", {"requests": requests}).status == 202
