@@ -1,4 +1,4 @@
-/* Runs one line of Python in a cell and prints how it ended. See "From C" in README.md. */
+/* Runs one line of Python in a cell and prints how it ended. See "As a C library" in README.md. */
 #include <cordon/cordon.h>
 #include <stdio.h>
 #include <string.h>

@@ -226,6 +226,16 @@ def test_help_says_that_nothing_is_recorded():
     assert "records nothing and redacts nothing" in cordon("run", "--help").text
 
 
+def test_nothing_is_recorded_and_nothing_redacted(tmp_path):
+    """As README and the help say, where no option asks for it."""
+    key = "AKIA" + "ABCDEFGHIJKLMNOP"
+    env = {**{name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "CORDON_DATA_DIR"))}, "HOME": str(tmp_path)}
+    done = cordon("run", *FLAGS, "-l", "bash", "-c", f"echo {key}", env=env)
+    assert done.code == 0 and done.text == f"{key}\n", done
+    assert {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")} <= {".cache"}
+    assert cordon("run", *FLAGS, "--sanitize", "true", "-l", "bash", "-c", f"echo {key}", env=env).text == "[REDACTED_AWS_KEY]\n"
+
+
 @pytest.mark.parametrize("option", ["--wall", "--cpu"])
 @pytest.mark.parametrize("value", ["5", "0.5", "300 "])
 def test_a_time_has_a_unit(option, value):

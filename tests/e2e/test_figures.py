@@ -1,4 +1,5 @@
 """Figures in the documents are those of the source: constants, the table of limits, the commands that there are."""
+import json
 import re
 
 import pytest
@@ -35,6 +36,10 @@ FIGURES = [
     ("docs/CONTRACT.md", "{} globs; 64 rules", "src/plan/request.h", "REQUEST_COLLECT_MAX", 1),
     ("docs/CONTRACT.md", "globs; {} rules", "src/plan/request.h", "REQUEST_RULES_MAX", 1),
     ("docs/CONTRACT.md", "user's cache directory (`$XDG_CACHE_HOME` or `~/.cache`); at most {} MiB", "src/engine/compile_cache.h", "COMPILE_CACHE_BYTES", MIB),
+    ("docs/CONTRACT.md", "reads it {} ms after the start", "src/warden/cell.c", "SAMPLE_US", MS),
+    ("docs/CONTRACT.md", "sums over the processes, sampled every {} ms", "src/warden/cell.c", "SAMPLE_ALONE_US", MS),
+    ("docs/INSTALL.md", "a look at all of them every {} ms", "src/warden/cell.c", "SAMPLE_ALONE_US", MS),
+    ("docs/HTTP.md", "then drops up to {} MiB more", "src/http/linger.c", "DROP_BYTES", MIB),
     ("docs/WARM.md", "At most {} pools are made", "src/engine/warm.c", "POOLS_MAX", 1),
     ("docs/WARM.md", "ten minutes or {} forks", "src/warden/zygote.c", "FORKS_MAX", 1),
     ("docs/REDACTION.md", "fewer than {} bytes is in too much ordinary text", "src/output/redact_literals.h", "LITERAL_MIN", 1),
@@ -104,3 +109,15 @@ def test_no_command_is_listed_twice():
     assert [command for command in set(listed) if command != "run" and listed.count(command) > 1] == []
     known = re.findall(r"^  ([a-z-]+)  ", cordon("help").text, re.M)
     assert known and [command for command in known if command not in listed] == []
+
+
+def test_the_table_of_languages_is_that_of_the_manifests():
+    rows = table_after((REPOSITORY / "docs" / "INSTALL.md").read_text(encoding="utf-8"), "## Languages\n\n")
+    shown = {row[0]: sorted(row[1].replace("`", "").split()) for row in rows[1:]}
+    known = {one["id"]: sorted(one["aliases"]) for one in json.loads(cordon("languages", "--json").out)["items"]}
+    assert shown == known
+
+
+def test_readme_is_short():
+    """Depth is for docs/: a reader decides on the first screens."""
+    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
