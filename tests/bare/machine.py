@@ -1,8 +1,9 @@
 """Owns the bare Debian 12 machines of tests/bare/run: making the root, keeping it for the next time, entering it, and
 clearing it away. Knows nothing of what is tried on them.
 
-A root is kept as a tar file in CORDON_BARE_CACHE (default /var/cache/cordon-bare), named by what it was made from. The
-host lends its apt sources for Debian, its apt settings for fetching (proxies among them), and its name resolution.
+What a root begins with is kept as a directory in CORDON_BARE_CACHE (default /var/cache/cordon-bare), named by what it was
+made from. The host lends its apt sources for Debian, its apt settings for fetching (proxies among them), and its name
+resolution.
 """
 import hashlib
 import os
@@ -49,31 +50,29 @@ def apt_settings():
     return "".join(line + "\n" for line in text.splitlines() if re.match(r"Acquire::[\w:.-]+ \"[^\"]*\";$", line))
 
 
-def cached(name, *made_from):
+def keep(kind, made_from, make):
+    """The kept directory of that kind, made by make(directory) where there is none. Older ones of the kind go."""
     digest = hashlib.sha256("\0".join(made_from).encode()).hexdigest()[:16]
-    return os.path.join(CACHE, f"{name}-{digest}.tar")
-
-
-def keep(path, make):
-    """Makes the file by make(temporary name) unless it is there. Older ones of the same kind go."""
-    if os.path.exists(path):
+    path = os.path.join(CACHE, f"{kind}-{digest}")
+    if os.path.isdir(path):
         return path
     os.makedirs(CACHE, exist_ok=True)
-    part = f"{path}.{os.getpid()}.part"
+    os.chmod(CACHE, 0o700)  # set-id files in it may be old ones
+    part = tempfile.mkdtemp(prefix=f"{kind}.", dir=CACHE)
+    os.chmod(part, 0o755)
     try:
         make(part)
         os.rename(part, path)
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
-    kind = os.path.basename(path).rsplit("-", 1)[0]
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
     for name in os.listdir(CACHE):
-        if re.fullmatch(re.escape(kind) + r"-[0-9a-f]{16}\.tar", name) and name != os.path.basename(path):
-            os.unlink(os.path.join(CACHE, name))
+        if re.fullmatch(re.escape(kind) + "-[0-9a-f]{16}", name) and name != os.path.basename(path):
+            shutil.rmtree(os.path.join(CACHE, name), ignore_errors=True)
     return path
 
 
-def bare_tar(log):
+def bare_root(log):
     """Debian 12: what is required, apt, make and git."""
     sources, settings = debian_sources(), apt_settings()
 
@@ -81,28 +80,37 @@ def bare_tar(log):
         with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
             file.write(settings)
             file.flush()
-            argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", "--include=make,git", f"--aptopt={file.name}",
-                    "bookworm", path, *(["-"] if sources else [])]
+            argv = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=directory", "--include=make,git",
+                    f"--aptopt={file.name}", "bookworm", path, *(["-"] if sources else [])]
             done = subprocess.run(argv, input="\n".join(sources) + "\n" if sources else "", stdout=log, stderr=log, text=True,
                                   check=False)
         if done.returncode != 0:
             raise Trouble("mmdebstrap could not make a Debian 12 root: without network the first run cannot; later ones take "
                           f"it from {CACHE}")
 
-    return keep(cached("bare", *sources, settings), make)
+    return keep("bare", [*sources, settings], make)
+
+
+def copy(source, target):
+    done = subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", target], check=False)
+    if done.returncode != 0:
+        raise Trouble(f"cannot copy {source} to {target}")
 
 
 class Machine:
-    """A root made from a tar, used by commands, and removed at the end with whatever still runs in it."""
+    """A root that begins as the directory `base`, is used by commands, and is removed at the end with whatever still runs
+    in it. `light`: only changes are stored (overlayfs). `lent`: a directory of the host that keeps what its compilers made
+    (ccache), or None."""
 
-    def __init__(self, tar, log):
-        self.log = log
+    def __init__(self, base, log, light=False, lent=None):
+        self.log, self.lent, self.holder, self.identity = log, lent, None, None
         # The name shows in the cells' mounts, where the tests look for words that would tell of Cordon.
-        self.root = tempfile.mkdtemp(prefix="bare-debian-", dir="/var/tmp")
-        os.chmod(self.root, 0o755)
-        self.identity = os.stat(self.root).st_dev, os.stat(self.root).st_ino
+        self.store = tempfile.mkdtemp(prefix="bare-debian-", dir="/var/tmp")
+        os.chmod(self.store, 0o755)
         try:
-            subprocess.run(["tar", "-xpf", tar, "-C", self.root, "--numeric-owner", "--xattrs", "--exclude=./dev/*"], check=True)
+            if not light:
+                copy(base, self.store)
+            self.hold(base if light else "")
             self.resolve_names()
         except BaseException:
             self.end()
@@ -114,8 +122,21 @@ class Machine:
     def __exit__(self, *_):
         self.end()
 
+    def hold(self, lower):
+        env = {**os.environ, "BARE_LOWER": lower, "BARE_LENT": self.lent or ""}
+        self.holder = subprocess.Popen([os.path.join(HERE, "enter"), self.store], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=self.log, env=env, start_new_session=True)
+        if self.holder.stdout.readline() != b"ready\n":
+            raise Trouble("no mount namespace could be made for the root: tests/bare/enter failed")
+        self.identity = self.root_of(self.holder.pid)
+
+    @staticmethod
+    def root_of(pid):
+        at = os.stat(f"/proc/{pid}/root")
+        return at.st_dev, at.st_ino
+
     def path(self, inside):
-        return os.path.join(self.root, inside.lstrip("/"))
+        return f"/proc/{self.holder.pid}/root/{inside.lstrip('/')}"
 
     def resolve_names(self):
         """As on the host, but for localhost, which is as Debian sets it up."""
@@ -135,9 +156,11 @@ class Machine:
         full = {"HOME": home, "USER": user, "LOGNAME": user, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                 "SHELL": "/bin/bash", "TERM": "dumb", "CORDON_ON_BARE_MACHINE": "1",
                 **{name: os.environ[name] for name in LENT if name in os.environ}, **(env or {})}
+        if self.lent:
+            full["CCACHE_DIR"] = "/var/cache/lent"
         settle = ["env", "-i", f"--chdir={cwd or home}", *(f"{name}={value}" for name, value in full.items())]
-        return subprocess.Popen([os.path.join(HERE, "enter"), self.root, *become, *settle, *argv], stdin=subprocess.DEVNULL,
-                                start_new_session=True, **popen)
+        join = ["nsenter", f"--target={self.holder.pid}", "--mount", "--root", "--wd"]
+        return subprocess.Popen([*join, *become, *settle, *argv], stdin=subprocess.DEVNULL, start_new_session=True, **popen)
 
     def does(self, argv, user="root", cwd=None, env=None, seconds=600):
         """Runs to the end, with what it prints in the log too: (exit code, text)."""
@@ -164,21 +187,22 @@ class Machine:
         found = []
         for name in os.listdir("/proc"):
             try:
-                at = os.stat(f"/proc/{name}/root") if name.isdigit() else None
+                if name.isdigit() and self.root_of(name) == self.identity:
+                    found.append(int(name))
             except OSError:
                 continue
-            if at and (at.st_dev, at.st_ino) == self.identity:
-                found.append(int(name))
         return found
 
     def end(self):
         """Kills what runs in the root, which takes its mounts along, and removes the root."""
         deadline = time.monotonic() + 20
-        while (left := self.processes()) and time.monotonic() < deadline:
+        while self.identity and (left := self.processes()) and time.monotonic() < deadline:
             for pid in left:
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
+            if self.holder:
+                self.holder.wait()
             time.sleep(0.02)
-        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.rmtree(self.store, ignore_errors=True)
