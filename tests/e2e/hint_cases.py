@@ -23,6 +23,13 @@ def installed():
     return {row["id"] for row in json.loads(cordon("languages", "--json").out)["items"] if row["installed"]}
 
 
+def can_run(case, languages):
+    if case["language"] not in languages:
+        return False
+    find = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({case.get('module', 'sys')!r}) is None)"
+    return "module" not in case or subprocess.run(["/usr/bin/python3", "-I", "-c", find], check=False).returncode == 0
+
+
 def request(index, case):
     found = {"id": str(index), "language": case["language"], "code": case["code"], "optional": OPTIONAL}
     found.update({key: case[key] for key in ("stdin", "limits", "on_output_limit") if key in case})
@@ -40,10 +47,10 @@ def run_recorded(case):
 
 
 def run_all(cases):
-    """{index: result} of the cases whose language is installed."""
+    """{index: result} of the cases whose language, and module, are installed."""
     here = installed()
     results = {i: run_recorded(case) for i, case in enumerate(cases) if case.get("recorded")}
-    lines = [json.dumps(request(i, case)) for i, case in enumerate(cases) if not case.get("recorded") and case["language"] in here]
+    lines = [json.dumps(request(i, case)) for i, case in enumerate(cases) if not case.get("recorded") and can_run(case, here)]
     with tempfile.TemporaryDirectory() as folder:
         requests, output = pathlib.Path(folder, "requests.jsonl"), pathlib.Path(folder, "results.jsonl")
         requests.write_text("\n".join(lines) + "\n")

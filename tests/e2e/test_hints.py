@@ -18,7 +18,7 @@ def results():
 def test_hint(index, results):
     case = CASES[index]
     if index not in results:
-        skip(f"{case['language']} is not installed", False)
+        skip(f"{case.get('module', case['language'])} is not installed", False)
     if case.get("needs") == "cgroup" and not has_cgroup():
         pytest.skip("no control group here")
     assert not hint_cases.complaints(case, results[index]), results[index]
@@ -42,6 +42,8 @@ def reached(results, hint, text=""):
 def test_every_row_of_the_common_tables_is_reached(results):
     if not has_cgroup():
         pytest.skip("no control group here")
+    if len(results) < len(CASES):
+        skip("some languages, or pip, are not installed", False)
     rows = subprocess.run([hint_cases.HINT_ROWS], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     assert len(rows) > 40
     missing = [row for row in rows if not reached(results, *reversed(row.split("\t")))]
@@ -83,9 +85,9 @@ def test_quiet_tells_no_hint():
 
 
 def test_make_prints_the_table():
-    done = subprocess.run([REPOSITORY / "tests" / "hints", "lua"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([REPOSITORY / "tests" / "hints", "bash"], stdout=subprocess.PIPE, text=True, check=True)
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["LANGUAGE", "CAUSE", "HINT"]
-    assert len(lines) > 3 and all(line.startswith(("lua ", " ")) for line in lines[1:]), done.stdout
-    assert "missing end" in done.stdout
+    assert len(lines) > 3 and all(line.startswith(("bash ", " ")) for line in lines[1:]), done.stdout
+    assert "install packages on the host" in done.stdout
     assert cordon("languages").code == 0
