@@ -321,7 +321,18 @@ static void test_explain__falls_back_to_the_last_line(void **state)
 static void test_explain__is_bounded_on_hostile_output(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {"\n", "a", "at (", "Error: ", "::::", "/a:1:1 ", "  File \"", "\\", "`'"};
+    static const char *const pieces[] = {"\n",
+                                         "a",
+                                         "at (",
+                                         "Error: ",
+                                         "::::",
+                                         "/a:1:1 ",
+                                         "  File \"",
+                                         "\\",
+                                         "`'",
+                                         "ENOENT open a",
+                                         "No such file or directory: '",
+                                         "Cannot find module '\n"};
     size_t length = 4 << 20;
     auto_free char *text = malloc(length + 1);
     assert_non_null(text);
