@@ -33,7 +33,7 @@ _cordon_service() {
                 serve) values='--listen --data-dir --config --store --concurrency --tls-cert --tls-key --behind-proxy
                     --require-keys --log --set --check --help' ;;
                 key) values="new ls rm $values" ;;
-                history) values="--limit --language --status --key $values" ;;
+                history) values="--limit --language --status --key --since --until --format $values" ;;
                 replay) values="--env-secret $values" ;;
                 verify-ledger) values="--head $values" ;;
             esac ;;

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "api/execution.h"
+#include "api/filters.h"
 #include "api/recorder.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "engine/engine.h"
 #include "explain/debug.h"
 #include "output/utf8.h"
 
@@ -339,7 +341,10 @@ void handle_execution_report(struct call *call)
 
 static int ask_list(struct question *question)
 {
-    return store_list(question->api->store, &question->query, &question->text, &question->err);
+    int code = question->query.key && question->any_key
+                   ? store_check_key(question->api->store, question->query.key, &question->err)
+                   : 0;
+    return code < 0 ? code : store_list(question->api->store, &question->query, &question->text, &question->err);
 }
 
 static char *copy_query(const struct call *call, const char *name)
@@ -361,10 +366,17 @@ void handle_executions_list(struct call *call)
         answer_text(call, 200, "{\"items\":[],\"next_cursor\":null}");
         return;
     }
+    const char *status = http_query(call->http, "status"), *language = http_query(call->http, "language");
+    cordon_error err = {0};
+    if ((status && filter_check_status(status, &err) < 0) ||
+        (language && filter_find_language(call->api->engine->catalog, language, &language, &err) < 0)) {
+        problem_error(call->http, 400, "bad_request", &err);
+        return;
+    }
     struct question *question = question_new(call, ask_list, tell_text);
     if (!question)
         return;
-    question->language = copy_query(call, "language");
+    question->language = language ? strdup(language) : NULL;
     question->status = copy_query(call, "status");
     question->cursor = copy_query(call, "cursor");
     question->of_key = question->any_key ? copy_query(call, "key") : strdup(question->key);

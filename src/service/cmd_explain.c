@@ -25,11 +25,13 @@ static const struct usage usage = {
     .anywhere = true,
 };
 
-static int read_run(const char *data_dir, const char *id, json_t **result, json_t **request, cordon_error *err)
+static int read_run(const char *data_dir, const char *start, json_t **result, json_t **request, cordon_error *err)
 {
-    auto_free char *text = NULL, *asked = NULL;
+    auto_free char *text = NULL, *asked = NULL, *id = NULL;
     auto_store struct store *store = NULL;
     int code = data_dir_open(data_dir, &store, err);
+    if (code == 0)
+        code = store_find(store, start, &id, err);
     if (code == 0)
         code = store_result(store, id, NULL, &text, err);
     if (code == 0 && store_request(store, id, NULL, &asked, NULL) == 0)

@@ -1,8 +1,11 @@
 /* `cordon history`: the runs that were recorded, newest first, or one of them whole. Called by main(). */
 #include <cordon/cordon.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "api/filters.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -10,9 +13,12 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "engine/engine.h"
 #include "output/json_text.h"
 #include "service/commands.h"
+#include "service/history_export.h"
 #include "service/store_flags.h"
+#include "service/time_filter.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MOST    100000
@@ -33,7 +39,10 @@ enum {
 struct flags {
     struct store_flags store;
     struct store_query query;
-    unsigned limit;
+    unsigned limit; /* 0: not given */
+    enum history_format format;
+    char since[TIME_FILTER_BYTES], until[TIME_FILTER_BYTES];
+    char *language; /* the id of the one that was given */
 };
 
 static int set_filter(void *context, const struct option_row *row, const char *value, cordon_error *err)
@@ -61,18 +70,46 @@ static int set_limit(void *context, const struct option_row *row, const char *va
     return 0;
 }
 
+static int set_time(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    struct flags *flags = context;
+    bool is_end = !strcmp(row->key, "until");
+    char *at = is_end ? flags->until : flags->since;
+    int code = time_filter(value, is_end, time(NULL), at, err);
+    if (code == 0)
+        *(is_end ? &flags->query.until : &flags->query.since) = at;
+    return code;
+}
+
+static int set_format(void *context, const struct option_row *row, const char *value, cordon_error *err)
+{
+    (void)row;
+    bool is_csv = !strcmp(value, "csv");
+    if (!is_csv && strcmp(value, "jsonl") != 0)
+        return error_set(err, CORDON_EINVAL, "usage", "'%.40s' is no format; expected jsonl or csv", value);
+    ((struct flags *)context)->format = is_csv ? HISTORY_CSV : HISTORY_JSONL;
+    return 0;
+}
+
 static const struct option_row rows[] = {
-    {"limit", 'n', "N", "how many; 20 if not given", set_limit, NULL},
+    {"limit", 'n', "N", "how many; 20 if not given, or all with --format", set_limit, NULL},
     {"language", 'l', "LANGUAGE", "only runs in this language", set_filter, "language"},
     {"status", 's', "STATUS", "only runs that ended so: ok, nonzero_exit, wall_limit, …", set_filter, "status"},
     {"key", 'k', "ID", "only runs of this API key", set_filter, "key"},
+    {"since", 0, "TIME",
+     "only runs asked for since then: an age such as 2h or 3d, or a\ndate such as 2026-11-15 or "
+     "2026-11-15T15:27 (UTC)",
+     set_time, "since"},
+    {"until", 0, "TIME", "only runs asked for before then; a date counts whole", set_time, "until"},
+    {"format", 0, "jsonl|csv", "for other programs: a line for each run", set_format, NULL},
     DATA_DIR_ROW,
     JSON_ROW("print an object with all details"),
 };
 
 static const struct usage usage = {
     .synopsis = "cordon history [OPTION...]\n       cordon history [--data-dir DIR] [--json] ID",
-    .about = "Lists the runs that were recorded, newest first, or shows one of them whole.",
+    .about = "Lists the runs that were recorded, newest first, or shows one of them whole, with its code.\n"
+             "ID may be the beginning of an id that no other run has.",
     .rows = rows,
     .row_count = ARRAY_LEN(rows),
     .anywhere = true,
@@ -95,6 +132,21 @@ static int add_page(struct store *store, struct flags *flags, json_t *items, cha
     return !page || json_array_extend(items, json_object_get(page, "items")) < 0 || (next && !*cursor)
                ? error_nomem(err)
                : 0;
+}
+
+static int export(struct store *store, struct flags *flags, cordon_error *err)
+{
+    auto_free char *cursor = NULL;
+    int failed = history_export_begin(flags->format), code = 0;
+    unsigned left = flags->limit;
+    for (bool more = true; more && !failed && code == 0; more = cursor && flags->limit) {
+        auto_json json_t *items = json_array();
+        code = add_page(store, flags, items, &cursor, err);
+        failed = code == 0 ? history_export_rows(flags->format, items) : 0;
+        flags->limit -= (unsigned)json_array_size(items);
+    }
+    flags->limit = left;
+    return code < 0 ? code : failed;
 }
 
 static int collect(struct store *store, struct flags *flags, json_t *answer, cordon_error *err)
@@ -180,10 +232,48 @@ static int print_table(const json_t *items)
     return 0;
 }
 
+/* The manifests tell which languages there are, and their aliases. */
+static int find_language(struct flags *flags, cordon_error *err)
+{
+    auto_free char *own = places_own_directory();
+    char **directories = NULL;
+    struct catalog *catalog = NULL;
+    const char *id = NULL;
+    int code = own ? places_languages(own, NULL, &directories, err)
+                   : error_set(err, CORDON_ESYSTEM, "languages", "cannot find Cordon's own directory");
+    if (code == 0)
+        code = catalog_open((const char *const *)directories, &catalog, err);
+    places_free(directories);
+    if (code == 0)
+        code = filter_find_language(catalog, flags->query.language, &id, err);
+    if (code == 0 && !(flags->language = strdup(id)))
+        code = error_nomem(err);
+    flags->query.language = flags->language;
+    catalog_close(catalog);
+    return code;
+}
+
+/* Over HTTP these are fields; here they are options. */
+static int check_filters(struct store *store, struct flags *flags, cordon_error *err)
+{
+    int code = flags->query.status ? filter_check_status(flags->query.status, err) : 0;
+    if (code == 0 && flags->query.language)
+        code = find_language(flags, err);
+    if (code == 0 && flags->query.key)
+        code = store_check_key(store, flags->query.key, err);
+    return code;
+}
+
 static int list(struct store *store, struct flags *flags, cordon_error *err)
 {
+    bool is_export = flags->format != HISTORY_TABLE;
+    if (!flags->limit)
+        flags->limit = is_export ? UINT_MAX : LIMIT_DEFAULT;
+    int code = check_filters(store, flags, err);
+    if (code < 0 || is_export)
+        return code < 0 ? code : export(store, flags, err);
     auto_json json_t *answer = json_object();
-    int code = collect(store, flags, answer, err);
+    code = collect(store, flags, answer, err);
     if (code < 0)
         return code;
     const json_t *items = json_object_get(answer, "items");
@@ -215,13 +305,29 @@ static void print_output(const char *name, const json_t *output)
         putchar('\n');
 }
 
+/* What was run: the code, or each file by its name. */
+static void print_program(const json_t *request)
+{
+    const char *path;
+    const json_t *content;
+    print_output("code", json_object_get(request, "code"));
+    json_object_foreach((json_t *)json_object_get(request, "files"), path, content)
+    {
+        auto_free char *name = NULL;
+        if (asprintf(&name, "file %s", path) >= 0 && json_is_string(content))
+            print_output(name, content);
+        else if (name)
+            printf("%s: bytes\n", name);
+    }
+}
+
 static bool is_shown_apart(const char *name)
 {
     return !strcmp(name, "stdout") || !strcmp(name, "stderr");
 }
 
 /* A member a line, as JSON, which hides control characters; texts of one line without quotes would not be. */
-static int print_whole(const json_t *result)
+static int print_whole(const json_t *result, const json_t *request)
 {
     const char *name;
     const json_t *value;
@@ -235,38 +341,55 @@ static int print_whole(const json_t *result)
         terminal_tint(stdout, TINT_DIM, name);
         printf("%*s%s\n", (int)(18 - (strlen(name) < 17 ? strlen(name) : 17)), "", text);
     }
+    print_program(request);
     print_output("stdout", json_object_get(result, "stdout"));
     print_output("stderr", json_object_get(result, "stderr"));
     return 0;
 }
 
-static int show(struct store *store, const struct flags *flags, const char *id, cordon_error *err)
+static int show(struct store *store, const struct flags *flags, const char *start, cordon_error *err)
 {
-    auto_free char *text = NULL;
-    int code = store_result(store, id, NULL, &text, err);
+    auto_free char *text = NULL, *id = NULL, *asked = NULL;
+    int code = store_find(store, start, &id, err);
+    if (code == 0)
+        code = store_result(store, id, NULL, &text, err);
     if (code < 0)
         return code;
-    if (flags->store.json)
-        return report_json_text(text);
+    cordon_error why = {0};
     auto_json json_t *result = report_parse(text);
-    return result ? print_whole(result) : EXIT_OWN_FAILURE;
+    auto_json json_t *request =
+        store_request(store, id, NULL, &asked, &why) == 0 ? json_loads(asked, JSON_ALLOW_NUL, NULL) : NULL;
+    if (!result)
+        return EXIT_OWN_FAILURE;
+    if (flags->store.json) {
+        json_object_set_new(result, "request", request ? json_incref(request) : json_null());
+        auto_free char *whole = json_text(result, NULL);
+        return whole ? report_json_text(whole) : error_nomem(err);
+    }
+    int failed = print_whole(result, request);
+    if (!request)
+        terminal_say("%s", why.text);
+    return failed;
 }
 
 int cmd_history(int argc, char **argv)
 {
     cordon_error err = {0};
     auto_store struct store *store = NULL;
-    struct flags flags = {.limit = LIMIT_DEFAULT};
+    struct flags flags = {0};
     int first = 0, code = options_parse(&usage, argc, argv, &flags, &first, &err);
     if (code == OPTIONS_HELP)
         return 0;
     const char *id = first < argc ? argv[first] : NULL;
     if (code == 0)
         code = options_no_words(argc, argv, first + 1, &err);
+    if (code == 0 && id && flags.format != HISTORY_TABLE)
+        code = error_set(&err, CORDON_EINVAL, "usage", "--format is for lists; a run is shown whole with --json");
     if (code < 0)
         return report_usage(&err, "history");
     code = data_dir_open(flags.store.data_dir, &store, &err);
     if (code == 0)
         code = id ? show(store, &flags, id, &err) : list(store, &flags, &err);
+    free(flags.language);
     return code < 0 ? report_error(&err, flags.store.json) : code;
 }

@@ -237,12 +237,15 @@ static int print_json(json_t *comparison, const char *id, json_t *after)
     return text ? report_json_text(text) : EXIT_OWN_FAILURE;
 }
 
-static int replay(const struct flags *flags, const char *id, cordon_error *err)
+static int replay(const struct flags *flags, const char *start, cordon_error *err)
 {
+    auto_free char *id = NULL;
     auto_store struct store *store = NULL;
     cordon_request *request = NULL;
     auto_json json_t *before = NULL, *after = NULL;
     int code = data_dir_open(flags->store.data_dir, &store, err);
+    if (code == 0)
+        code = store_find(store, start, &id, err);
     if (code == 0)
         code = find_before(store, id, &before, err);
     if (code == 0)

@@ -7,8 +7,8 @@
 
 /* {"same": true, false or null, "differences": [{"field", "before", "after", "decides"}], "not_compared": [{"field",
  * "why"}]}. `same` is about what decides: status, exit code, signal, output, value and files (by path and hash); null
- * when nothing of this differs, but not all of it could be compared. Usage differs only beyond noise. NULL when memory is
- * out. */
+ * when nothing of this differs, but not all of it could be compared. Usage differs only beyond noise. NULL when memory
+ * is out. */
 json_t *compare_results(const json_t *before, const json_t *after);
 
 #endif

@@ -215,14 +215,18 @@ static int prepare_list(struct db *db, const struct store_query *query, sqlite3_
                         sqlite3_stmt **statement)
 {
     const struct {
-        const char *column, *value;
-    } filters[] = {{"key", query->key}, {"language", query->language}, {"status", query->status}};
+        const char *condition, *value;
+    } filters[] = {{"key =", query->key},
+                   {"language =", query->language},
+                   {"status =", query->status},
+                   {"entry ->> '$.created_at' >=", query->since},
+                   {"entry ->> '$.created_at' <", query->until}};
     auto_buf struct buf sql = {0};
     buf_puts(&sql, "SELECT seq, entry, EXISTS (SELECT 1 FROM texts WHERE texts.id = ledger.id AND part = 'result') "
                    "FROM ledger WHERE seq < ?1");
     for (size_t i = 0; i < ARRAY_LEN(filters); i++)
         if (filters[i].value)
-            buf_printf(&sql, " AND %s = ?%zu", filters[i].column, i + 3);
+            buf_printf(&sql, " AND %s ?%zu", filters[i].condition, i + 3);
     buf_puts(&sql, " ORDER BY seq DESC LIMIT ?2");
     if (sql.failed)
         return SQLITE_NOMEM;

@@ -56,15 +56,21 @@ int store_unfinished(struct store *store, char ***ids, cordon_error *err);
 int store_result(struct store *store, const char *id, const char *key, char **json, cordon_error *err);
 int store_request(struct store *store, const char *id, const char *key, char **json, cordon_error *err);
 
+/* The whole id of the one run whose id is, or begins with, `start`; freed by the caller. */
+int store_find(struct store *store, const char *start, char **id, cordon_error *err);
+
 /* Bytes of the texts that are kept of a run, 0 where there are none: what reading it costs. */
 int store_size(struct store *store, const char *id, uint64_t *bytes, cordon_error *err);
 
 struct store_query {
     const char *key, *language, *status; /* NULL: any */
+    const char *since, *until;           /* as in `created_at`: not before, and before; NULL: any */
     const char *cursor;                  /* from an earlier answer, or NULL */
     unsigned limit;                      /* 0: 50; at most 1000 */
 };
 
+/* An error when a key of this id neither exists nor has runs. */
+int store_check_key(struct store *store, const char *id, cordon_error *err);
 /* {"items": [Result without outputs, newest first], "next_cursor": text or null} */
 int store_list(struct store *store, const struct store_query *query, char **json, cordon_error *err);
 /* Forgets code, inputs and output; the ledger's row stays. */

@@ -1,7 +1,9 @@
 """Recorded runs from the command line: history, replay, verify-ledger, and the ledger's form as docs/LEDGER.md tells it.
 
 store_fill puts runs into a store the way the daemon does."""
+import csv
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -9,6 +11,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -64,10 +67,111 @@ def test_list_json(three):
 
 
 @pytest.mark.parametrize("flags, numbers", [
-    (["--language", "ruby"], [2]), (["--status", "ok"], [3, 1]), (["--key", "nobody"], []), (["-l", "python", "-n", "1"], [3])])
+    (["--language", "ruby"], [2]), (["--status", "ok"], [3, 1]), (["-l", "python", "-n", "1"], [3])])
 def test_filters(three, flags, numbers):
     found = json.loads(history(three, "--json", *flags).text)
     assert [item["id"] for item in found["items"]] == [f"{n:032x}" for n in numbers]
+
+
+@pytest.mark.parametrize("flags, says", [
+    (["--status", "nonzero"], "there is no status 'nonzero' (did you mean 'nonzero_exit'?)"), (["--status", "zzz"], "available: ok, nonzero_exit"),
+    (["--language", "rubby"], "unknown language 'rubby' (did you mean 'ruby'?"), (["--key", "nobody"], "there is no key with the id 'nobody'"),
+    (["--since", "yesterday"], "'yesterday' is no time (write an age such as"), (["--until", "2026-02-30"], "is no time"),
+    (["--since", "5"], "'5' is no time"), (["--format", "xml"], "expected jsonl or csv")])
+def test_a_filter_that_stands_for_nothing_is_an_error(three, flags, says):
+    """An empty list would say that there are no such runs."""
+    done = cordon("history", "--data-dir", three, *flags)
+    assert done.code == 2 and says in done.errors and not done.out, done
+
+
+def test_an_alias_is_a_language(three):
+    found = json.loads(history(three, "--json", "-l", "py").text)
+    assert [item["id"] for item in found["items"]] == [f"{n:032x}" for n in (3, 1)]
+    assert json.loads(history(three, "--json", "-l", "go").text)["items"] == []
+
+
+def test_a_key_that_was_removed_keeps_its_runs(data):
+    fill(data, [made_up(1) | {"key": "gone"}])
+    assert len(json.loads(history(data, "--json", "--key", "gone").text)["items"]) == 1
+
+
+def ids(data, *flags):
+    return [int(item["id"], 16) for item in json.loads(history(data, "--json", *flags).text)["items"]]
+
+
+def test_times(data):
+    def days_ago(days):
+        return time.strftime("%Y-%m-%dT%H:%M:%S.500Z", time.gmtime(time.time() - days * 86400))
+
+    fill(data, [made_up(1, created_at="2026-01-14T23:59:59.999Z"), made_up(2, created_at="2026-01-15T00:00:00.000Z"),
+                made_up(3, created_at="2026-01-15T12:30:00.000Z"), made_up(4, created_at="2026-01-15T23:59:59.999Z"),
+                made_up(5, created_at="2026-01-16T00:00:00.000Z"), made_up(6, created_at=days_ago(3)), made_up(7, created_at=days_ago(0.01))])
+    assert ids(data, "--since", "2026-01-15", "--until", "2026-01-15") == [4, 3, 2]
+    assert ids(data, "--since", "2026-01-15T12:30") == [7, 6, 5, 4, 3] and ids(data, "--until", "2026-01-15T12:30:00Z") == [2, 1]
+    assert ids(data, "--since", "2026-01-15 12:31", "--until", "2026-01-16 00:00") == [4]
+    assert ids(data, "--since", "2h") == [7] and ids(data, "--since", "1w") == [7, 6] and ids(data, "--since", "100h", "--until", "1d") == [6]
+
+
+def test_export_of_lines(data):
+    fill(data, [made_up(n % 60) | {"result": made_up(n % 60)["result"] | {"id": f"{n:032x}"}} for n in range(1203)], "hash")
+    lines = [json.loads(line) for line in history(data, "--format", "jsonl").text.splitlines()]
+    assert [int(line["id"], 16) for line in lines] == list(range(1202, -1, -1)) and lines[0]["usage"]["wall_ms"] == 12.5
+    assert len(history(data, "--format", "jsonl", "-n", "1100").text.splitlines()) == 1100
+    assert history(data, "--format", "jsonl", "--status", "denied").text == ""
+
+
+def test_export_of_a_table(three):
+    rows = list(csv.DictReader(io.StringIO(history(three, "--format", "csv").text)))
+    assert [row["id"] for row in rows] == [f"{n:032x}" for n in (3, 2, 1)]
+    assert (rows[1]["language"], rows[1]["status"], rows[1]["exit_code"]) == ("ruby", "wall_limit", "")
+    assert (rows[0]["exit_code"], float(rows[0]["wall_ms"]), rows[0]["memory_peak_bytes"]) == ("0", 12.5, str(4 << 20))
+    assert len(list(csv.DictReader(io.StringIO(history(three, "--format", "csv", "-n", "1", "-l", "python").text)))) == 1
+
+
+def test_values_of_a_table_are_quoted(data):
+    """Also against a program that takes a value for a formula."""
+    fill(data, [made_up(1) | {"key": '=1+"2",3'}])
+    row = next(csv.DictReader(io.StringIO(history(data, "--format", "csv").text)))
+    assert row["key"] == "'=1+\"2\",3"
+
+
+def test_a_run_is_not_exported(three):
+    done = cordon("history", "--data-dir", three, "--format", "csv", f"{1:032x}")
+    assert done.code == 2 and "--format is for lists" in done.errors, done
+
+
+def test_short_ids(data):
+    """The beginning of an id, where no other run has it."""
+    need("python")
+    found = dict(result("python", "1 / 0"))
+    twins = ["abcd" + 28 * "1", "abcd" + 28 * "2"]
+    request = {"language": "python", "code": "1 / 0"} | OPTIONAL
+    fill(data, [{"key": "", "request": request, "result": found}] + [made_up(1, id=twin) for twin in twins])
+    start = found["id"][:8]
+    for command in ("history", "explain", "replay"):
+        done = cordon(command, "--data-dir", data, start)
+        assert done.code == 0 and not done.errors.startswith("cordon: there"), done
+        done = cordon(command, "--data-dir", data, "abcd")
+        assert done.code == 2 and f"begins the ids of several runs: {twins[0]}, {twins[1]} (give more" in done.errors, done
+        assert "there is no run" in cordon(command, "--data-dir", data, "").errors
+        assert "there is no run" in cordon(command, "--data-dir", data, "%").errors
+    assert as_result(history(data, "--json", "abcd1"))["id"] == twins[0]
+
+
+def test_history_shows_what_ran(data):
+    fill(data, [made_up(1) | {"request": {"language": "python", "code": "print('\033[2J')\nprint(2)"}},
+                made_up(2) | {"request": {"language": "python", "files": {"a.py": "import b", "b.py": "x = 1", "c": {"base64": "AA=="}}}}])
+    shown = history(data, f"{1:032x}").text
+    assert "code\nprint('?[2J')\nprint(2)\n" in shown, shown
+    shown = history(data, f"{2:032x}").text
+    assert "file a.py\nimport b\n" in shown and "file b.py\nx = 1\n" in shown and "file c: bytes\n" in shown
+    assert as_result(history(data, "--json", f"{1:032x}"))["request"]["code"].endswith("print(2)")
+
+
+def test_history_says_that_the_code_is_not_kept(data):
+    fill(data, [made_up(1)], "hash")
+    done = history(data, f"{1:032x}")
+    assert "is not kept" in done.errors and as_result(history(data, "--json", f"{1:032x}"))["request"] is None
 
 
 def test_many_pages(data):

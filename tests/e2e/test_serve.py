@@ -44,6 +44,21 @@ def test_what_comes_back_can_be_sent(daemon):
     assert kept["status"] == "ok" and get_json(daemon, f"/v1/executions/{kept['id']}")["stdout"] == "old\nnew\n"
 
 
+@pytest.mark.parametrize("query, field, says", [
+    ("status=nonzero", "/status", "did you mean 'nonzero_exit'"), ("language=rubby", "/language", "unknown language 'rubby'"),
+    ("limit=0", None, "limit is '0'")])
+def test_a_filter_that_stands_for_nothing_is_an_error(daemon, query, field, says):
+    found = problem(daemon.get(f"/v1/executions?{query}", check=False), 400, "bad_request", field)
+    assert says in found["detail"], found
+
+
+def test_filters_of_the_list(daemon):
+    run_id = daemon.execute("bash", "exit 4")["id"]
+    for query in ("status=nonzero_exit", "language=bash", "language=sh", "limit=5"):
+        assert run_id in [item["id"] for item in get_json(daemon, f"/v1/executions?{query}")["items"]], query
+    assert get_json(daemon, "/v1/executions?language=java")["items"] == []
+
+
 def test_execute_limit(daemon):
     result = daemon.execute("python", "while True: pass", limits={"wall_ms": 300})
     assert result["status"] == "wall_limit" and "raise" in result["reason"]

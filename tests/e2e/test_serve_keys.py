@@ -89,6 +89,9 @@ def test_a_key_sees_its_own_runs_only(daemon):
     assert daemon.get(f"/v1/executions?key={key_id(mine)}", key=other).json["items"] == []
     assert run in [row["id"] for row in daemon.get("/v1/executions", key=mine).json["items"]]
     assert {row["key"] for row in daemon.get(f"/v1/executions?key={key_id(mine)}", key=admin).json["items"]} == {key_id(mine)}
+    unknown = daemon.get("/v1/executions?key=nobody", key=admin, check=False)
+    assert unknown.status == 400 and unknown.json["field"] == "/key" and "there is no key" in unknown.json["detail"]
+    assert daemon.get("/v1/executions?key=nobody", key=mine).json["items"] == [], "whether a key exists is no business of others"
     assert daemon.get(f"/v1/executions/{running}", key=mine).json["state"] == "running"
     assert daemon.delete(f"/v1/executions/{running}", key=admin).status == 202
 
