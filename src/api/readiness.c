@@ -35,13 +35,14 @@ struct readiness {
     struct api *api;
     struct subject *languages;
     size_t count, next;
-    bool refuses;
+    bool refuses, isolation_is_due; /* due: settings have changed since it was proven */
     cordon_error refusal;
     struct loop_timer timer;
     uint64_t waiting_since_us;
     /* Of the proof that is under way, in a thread. */
     struct work_item item;
-    bool is_proving, is_of_isolation;
+    bool is_proving;
+    struct subject *subject; /* NULL: the isolation level */
     uint32_t optional, missing;
     int code;
     cordon_error err;
@@ -101,7 +102,6 @@ static int list_languages(struct readiness *readiness, cordon_error *err)
 }
 
 static void look(void *context);
-static void prove_next(struct readiness *readiness);
 
 int readiness_open(struct api *api, cordon_error *err)
 {
@@ -129,12 +129,26 @@ static void prove(struct work_item *item)
 {
     struct readiness *readiness = (struct readiness *)((char *)item - offsetof(struct readiness, item));
     const struct proof_watch watch = {.go_on = is_wanted, .context = readiness};
-    if (readiness->is_of_isolation) {
+    if (!readiness->subject)
         prove_isolation(readiness);
-        return;
-    }
-    readiness->code = engine_prove_language(readiness->api->engine, readiness->languages[readiness->next].manifest,
-                                            readiness->optional, &watch, &readiness->err);
+    else
+        readiness->code = engine_prove_language(readiness->api->engine, readiness->subject->manifest,
+                                                readiness->optional, &watch, &readiness->err);
+}
+
+static bool has_failed(const struct readiness *readiness)
+{
+    for (size_t i = 0; i < readiness->count; i++)
+        if (readiness->languages[i].finding == FAILS)
+            return true;
+    return false;
+}
+
+static void begin_again(struct readiness *readiness)
+{
+    readiness->next = 0;
+    if (readiness->refuses || has_failed(readiness))
+        loop_set_timer(readiness->api->loop, &readiness->timer, clock_us() + AGAIN_US);
 }
 
 static void settle(struct subject *subject, int code, const cordon_error *err)
@@ -155,43 +169,28 @@ static void proven(struct work_item *item)
     if (atomic_load(&readiness->leaving))
         return;
     readiness->waiting_since_us = clock_us();
-    if (readiness->is_of_isolation) {
+    if (readiness->subject)
+        settle(readiness->subject, readiness->code, &readiness->err);
+    else
         settle_isolation(readiness);
-        prove_next(readiness);
-        return;
-    }
-    settle(&readiness->languages[readiness->next], readiness->code, &readiness->err);
-    readiness->next++;
-    prove_next(readiness);
+    if (readiness->refuses)
+        begin_again(readiness);
+    else
+        look(readiness);
 }
 
-/* The first language from `next` on that still has to be proven; false at the end of the list. */
-static bool find_next(struct readiness *readiness)
+/* The next language that still has to be proven; NULL at the end of the list. */
+static struct subject *find_next(struct readiness *readiness)
 {
     while (readiness->next < readiness->count && readiness->languages[readiness->next].finding == WORKS)
         readiness->next++;
-    return readiness->next < readiness->count;
+    return readiness->next < readiness->count ? &readiness->languages[readiness->next] : NULL;
 }
 
-static bool has_failed(const struct readiness *readiness)
-{
-    for (size_t i = 0; i < readiness->count; i++)
-        if (readiness->languages[i].finding == FAILS)
-            return true;
-    return false;
-}
-
-static void begin_again(struct readiness *readiness)
-{
-    readiness->next = 0;
-    if (readiness->refuses || has_failed(readiness))
-        loop_set_timer(readiness->api->loop, &readiness->timer, clock_us() + AGAIN_US);
-}
-
-static void submit(struct readiness *readiness, bool is_of_isolation)
+static void submit(struct readiness *readiness, struct subject *subject)
 {
     readiness->is_proving = true;
-    readiness->is_of_isolation = is_of_isolation;
+    readiness->subject = subject;
     readiness->optional = tolerated(readiness->api);
     readiness->item = (struct work_item){.run = prove, .done = proven};
     work_submit(readiness->api->work, &readiness->item);
@@ -201,15 +200,18 @@ static void prove_next(struct readiness *readiness)
 {
     struct api *api = readiness->api;
     uint64_t now = clock_us();
-    if (readiness->refuses || !api->config->prove_languages || !find_next(readiness)) {
+    struct subject *subject = api->config->prove_languages ? find_next(readiness) : NULL;
+    if (!subject) {
         begin_again(readiness);
         return;
     }
     bool is_busy = admission_running(api->admission) > 0 || admission_queued(api->admission) > 0;
     if (is_busy && now - readiness->waiting_since_us < PATIENCE_US)
         loop_set_timer(api->loop, &readiness->timer, now + IDLE_LOOK_US);
-    else
-        submit(readiness, false);
+    else {
+        readiness->next++;
+        submit(readiness, subject);
+    }
 }
 
 static void look(void *context)
@@ -217,9 +219,10 @@ static void look(void *context)
     struct readiness *readiness = context;
     if (readiness->is_proving || atomic_load(&readiness->leaving))
         return;
-    if (readiness->refuses)
-        submit(readiness, true);
-    else
+    if (readiness->refuses || readiness->isolation_is_due) {
+        readiness->isolation_is_due = false;
+        submit(readiness, NULL);
+    } else
         prove_next(readiness);
 }
 
@@ -227,8 +230,13 @@ void readiness_start(struct api *api)
 {
     struct readiness *readiness = api->readiness;
     readiness->waiting_since_us = clock_us();
-    readiness->next = 0;
-    loop_set_timer(api->loop, &readiness->timer, clock_us());
+    loop_set_timer(api->loop, &readiness->timer, readiness->waiting_since_us);
+}
+
+void readiness_again(struct api *api)
+{
+    api->readiness->isolation_is_due = true;
+    readiness_start(api);
 }
 
 void readiness_stop(struct api *api)
@@ -241,6 +249,7 @@ void readiness_free(struct api *api)
 {
     if (!api->readiness)
         return;
+    loop_drop_timer(api->loop, &api->readiness->timer);
     free(api->readiness->languages);
     free(api->readiness);
     api->readiness = NULL;

@@ -9,9 +9,10 @@
 
 /* Proves the isolation level at once. An error is only that there is no memory: what cannot be run is a finding. */
 int readiness_open(struct api *api, cordon_error *err);
-/* Proves what is not proven yet: at start, and when settings have changed. A thread does it, one language after the
- * other, each when no run is under way. */
+/* Proves the languages in a thread, one after the other, each when no run is under way. */
 void readiness_start(struct api *api);
+/* Settings have changed: the isolation level is proven anew. */
+void readiness_again(struct api *api);
 /* What is under way is given up; to be called before the threads are closed. */
 void readiness_stop(struct api *api);
 void readiness_free(struct api *api);

@@ -327,7 +327,7 @@ static void reload(struct daemon *daemon)
     api->sanitize = sanitize_of(config);
     if (log_level_from_name(config->log, &level) == 0)
         log_set_level(level);
-    readiness_start(api);
+    readiness_again(api);
     log_event(LOG_LEVEL_INFO, "reloaded", NULL);
 }
 

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import signal
 
 import pytest
 
@@ -95,6 +96,20 @@ def test_a_daemon_that_refuses_every_run_does_not_say_that_it_serves(ordinary):
         assert daemon.log("not_ready")
         assert daemon.post("/v1/execute", {"language": "bash", "code": "echo 42"}).status == 422
         assert execute(daemon, language="bash", code="echo 42", optional=["cgroup"])["stdout"] == "42\n"
+
+
+def test_a_reload_proves_anew(ordinary):
+    config = ordinary.home / "cordon.yaml"
+    config.write_text("optional: []\n")
+    with Daemon("--config", config, **ordinary.daemon()) as daemon:
+        assert daemon.get("/readyz").status == 503
+        config.write_text("optional: [cgroup]\n")
+        daemon.signal(signal.SIGHUP)
+        wait_for(lambda: daemon.get("/readyz").status == 200, 20)
+        assert execute(daemon, language="bash", code="echo 42")["stdout"] == "42\n"
+        config.write_text("optional: []\n")
+        daemon.signal(signal.SIGHUP)
+        wait_for(lambda: daemon.get("/readyz").status == 503, 20)
 
 
 def test_the_environment_lets_a_daemon_go_without_a_control(ordinary):
