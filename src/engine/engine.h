@@ -60,7 +60,8 @@ void versions_free(struct cordon_engine *engine);
 /* What an interpreter loads to be forked, opened; -1 when it is not there. */
 int places_zygote(const char *own);
 
-/* Whether the first command of the language exists in the environment. */
+/* Whether the first command of each step of the language, and the one that tells its version, are in the environment.
+ */
 bool language_is_installed(const struct manifest *manifest);
 
 /* doctor.c: makes a cell in which nothing but `true` runs, refused as a run is where a control is missing that is not

@@ -110,6 +110,35 @@ def test_datagram_is_named():
     assert len(rows) == 1, found["denials"]
 
 
+LOOK_UP = "import socket\ntry: socket.getaddrinfo('{name}', 80)\nexcept OSError as e: print(e)"
+
+
+def test_a_failed_name_look_up_is_named():
+    row = denial(result("python", LOOK_UP.format(name="example.com")), "name look-up")
+    check_shape(row)
+    assert row["kind"] == "network" and "network" in row["hint"].lower()
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "::1"])
+def test_a_name_that_needs_no_server_is_not_denied(name):
+    found = result("python", LOOK_UP.format(name=name))
+    assert found["denials"] == [] and found["stdout"] == "", found
+
+
+@pytest.mark.parametrize("family, address", [("AF_INET", "127.0.0.1"), ("AF_INET6", "::1")])
+def test_only_a_name_server_is_a_look_up(family, address):
+    code = "import socket\nfor port in (52, 53, 54): socket.socket(socket.{}, socket.SOCK_DGRAM).connect(('{}', port))"
+    found = result("python", code.format(family, address))
+    assert found["status"] == "ok" and [(row["what"], row["count"]) for row in found["denials"]] == [("name look-up", 1)], found
+
+
+@pytest.mark.parametrize("kind", ["SOCK_DGRAM", "SOCK_STREAM"])
+def test_no_program_can_be_a_name_server(kind):
+    """Which is why a question to one is a look-up that failed."""
+    code = f"import socket\ntry: socket.socket(socket.AF_INET, socket.{kind}).bind(('127.0.0.1', 53))\nexcept OSError as e: print(e.errno)"
+    assert result("python", code)["stdout"] == "13\n"
+
+
 def test_loopback_is_not_denied():
     code = "import socket\ns = socket.create_server(('127.0.0.1', 0))\nsocket.create_connection(s.getsockname())\nprint('fine')"
     found = result("python", code)

@@ -32,6 +32,8 @@ static void check_cases(const cordon_result *result)
     CHECK(!strcmp(test.name, "case 1") && !strcmp(test.status, "passed") && test.passed, "%s %s", test.name,
           test.status);
     CHECK(!test.reason && test.got_length == 2 && !memcmp(test.got, "2\n", 2), "%s", test.got);
+    CHECK(test.memory_program_peak_bytes > 0 && test.memory_program_peak_bytes <= test.memory_peak_bytes, "%llu bytes",
+          (unsigned long long)test.memory_program_peak_bytes);
     CHECK(test.wall_us > 0 && test.memory_peak_bytes > 0, "%llu us, %llu bytes", (unsigned long long)test.wall_us,
           (unsigned long long)test.memory_peak_bytes);
     CHECK(cordon_result_test(result, 1, &test), "no second case");
