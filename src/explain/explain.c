@@ -131,6 +131,8 @@ static void advise_on_message(const struct explain_input *input, const struct ma
     const char *message = explanation->message ? explanation->message : "";
     const struct advice *advice;
     char *hint = missing_module_hint(notes, message);
+    if (!hint)
+        hint = hidden_module_hint(input, message);
     if (hint) {
         put(&explanation->category, "import");
         put_owned(&explanation->hint, hint);

@@ -112,6 +112,7 @@ static const struct {
      {NULL, "processes", "threads count as processes; start fewer of both or raise limits.processes"}},
     {{"Too many open files", "EMFILE"},
      {NULL, NULL, "close files that are no longer used; or raise limits.open_files"}},
+    {{"Maximum call stack size exceeded"}, {NULL, NULL, "recursion without an end, or deeper than the stack allows"}},
     {{"JavaScript heap out of memory", "Allowed memory size"},
      {NULL, "memory", "the heap is sized from limits.memory_bytes; keep less in memory or raise it"}},
     {{"Cannot allocate", "bad_alloc", "out of memory", "failed to allocate memory", "not enough memory",

@@ -77,6 +77,22 @@ static const char *find_slip(const struct manifest_notes *notes, const char *mod
     return found;
 }
 
+char *hidden_module_hint(const struct explain_input *input, const char *message)
+{
+    static const char *const hidden[] = {"module '([^']+)' has no attribute",
+                                         "cannot import name '[^']*' from '([^']+)' \\(/work/", NULL};
+    auto_free char *module = input->source && input->manifest ? missing_match(hidden, message) : NULL;
+    auto_free char *file = NULL;
+    char *text = NULL;
+    size_t length;
+    if (!module || asprintf(&file, "%s.%s", module, input->manifest->extensions[0]) < 0 ||
+        !input->source(input->context, file, &length))
+        return NULL;
+    return asprintf(&text, "the program's own %.80s hides the module '%.80s': rename the file", file, module) < 0
+               ? NULL
+               : text;
+}
+
 /* A path names a file of the caller's own, which no package has. */
 static char *file_hint(const char *path)
 {
@@ -87,6 +103,19 @@ static char *file_hint(const char *path)
                                                                                                                : text;
 }
 
+/* Python names a module with its packages, and only when these are there. */
+static char *inner_hint(const char *message, const char *module)
+{
+    char *text = NULL;
+    int outer = (int)(strrchr(module, '.') - module);
+    int rc =
+        strstr(message, "is not a package")
+            ? asprintf(&text, "'%.*s' is a file here, which hides the package of that name: rename it", outer, module)
+            : asprintf(&text, "'%.*s' is there, but has no module '%.80s': check the spelling and the version", outer,
+                       module, module + outer + 1);
+    return rc < 0 ? NULL : text;
+}
+
 char *missing_module_hint(const struct manifest_notes *notes, const char *message)
 {
     auto_free char *module = missing_match(patterns, message);
@@ -94,6 +123,8 @@ char *missing_module_hint(const struct manifest_notes *notes, const char *messag
         return NULL;
     if (module[0] == '.' || module[0] == '/')
         return file_hint(module);
+    if (strstr(message, "No module named") && strchr(module, '.'))
+        return inner_hint(message, module);
     const char *slip = find_slip(notes, module);
     auto_free char *package = package_of(notes, module);
     char *text = NULL;
