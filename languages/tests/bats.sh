@@ -2,7 +2,7 @@
 report=$1
 shift
 if ! command -v bats > /dev/null; then
-    echo '{"missing": "bats"}' > "$report"
+    echo '{"missing": true}' > "$report"
     exit 3
 fi
 bats --tap "$@" | tee "$report"

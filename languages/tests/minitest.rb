@@ -13,7 +13,7 @@ end
 begin
   require 'minitest'
 rescue LoadError
-  tell(missing: 'ruby-minitest')
+  tell(missing: true)
   exit 3
 end
 

@@ -10,7 +10,7 @@ try {
   ({ run } = require('node:test'));
 } catch { }
 if (!run || parseInt(process.versions.node) < 20) {
-  tell({ missing: 'nodejs (20 or newer)' });
+  tell({ missing: true });
   process.exit(3);
 }
 

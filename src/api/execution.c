@@ -377,7 +377,7 @@ size_t execution_bytes(const struct execution *execution)
 }
 
 /* Whoever waits is told; everything that can wait until that is sent is left to executions_record(). A run that was
- * refused without having been announced leaves no record. */
+ * refused before any cell ran leaves no record, unless it was announced. */
 static void finish(struct execution *execution, json_t *told, const char *status)
 {
     struct api *api = execution->api;

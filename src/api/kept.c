@@ -147,7 +147,8 @@ void executions_record(struct api *api)
             api->last_unrecorded = &api->unrecorded;
         cordon_run_free(take_ptr(&execution->run));
         log_run(execution);
-        if (execution->failure.code && !execution->announced) {
+        /* A request that was refused before anything ran leaves no record; a cell that ran always does. */
+        if (execution->failure.code && !execution->announced && !execution->account.cells) {
             kept_recorded(execution);
             continue;
         }

@@ -31,24 +31,50 @@ struct framework {
     const char *runner;                /* file beneath tests/ beside the manifests */
     const char *tests[PATTERNS_MAX];   /* names of files that hold tests */
     const char *sources[PATTERNS_MAX]; /* taken when none has such a name */
+    const char *package;               /* what to install where it is missing */
     enum report_format format;
     bool compiles; /* needs what a compiler needs */
 };
 
 static const struct framework frameworks[] = {
-    {"pytest", "python", "python", "pytest.py", {"**/test_*.py", "**/*_test.py"}, {"**/*.py"}, REPORT_LINES, false},
-    {"unittest", "python", "python", "unittest.py", {"**/test*.py", "**/*_test.py"}, {"**/*.py"}, REPORT_LINES, false},
+    {"pytest",
+     "python",
+     "python",
+     "pytest.py",
+     {"**/test_*.py", "**/*_test.py"},
+     {"**/*.py"},
+     "python3-pytest",
+     REPORT_LINES,
+     false},
+    {"unittest",
+     "python",
+     "python",
+     "unittest.py",
+     {"**/test*.py", "**/*_test.py"},
+     {"**/*.py"},
+     "python3",
+     REPORT_LINES,
+     false},
     {"node",
      "javascript",
      "javascript",
      "node.js",
      {"**/*[.-_]test.[cm]js", "**/*[.-_]test.js", "**/test[.-]*"},
      {"**/*.js", "**/*.[cm]js"},
+     "nodejs (20 or newer)",
      REPORT_LINES,
      false},
-    {"minitest", "ruby", "ruby", "minitest.rb", {"**/test_*.rb", "**/*_test.rb"}, {"**/*.rb"}, REPORT_LINES, false},
-    {"go", "go", "bash", "go.sh", {NULL}, {NULL}, REPORT_GO, true},
-    {"bats", "bash", "bash", "bats.sh", {"**/*.bats"}, {"**/*"}, REPORT_TAP, false},
+    {"minitest",
+     "ruby",
+     "ruby",
+     "minitest.rb",
+     {"**/test_*.rb", "**/*_test.rb"},
+     {"**/*.rb"},
+     "ruby-minitest",
+     REPORT_LINES,
+     false},
+    {"go", "go", "bash", "go.sh", {NULL}, {NULL}, "golang-go", REPORT_GO, true},
+    {"bats", "bash", "bash", "bats.sh", {"**/*.bats"}, {"**/*"}, "bats", REPORT_TAP, false},
 };
 
 static const struct framework *find_name(const char *name, cordon_error *err)
@@ -337,9 +363,10 @@ static int run_request(cordon_engine *engine, json_t *whole, const struct judge_
     return code;
 }
 
-int framework_run(cordon_engine *engine, const struct framework *framework, const json_t *request,
-                  const struct spec *spec, const struct judge_options *options, cordon_result **result,
-                  struct report *report, cordon_error *err)
+/* Runs the framework on the files of `request` and reads its report. */
+static int run_reported(cordon_engine *engine, const struct framework *framework, const json_t *request,
+                        const struct spec *spec, const struct judge_options *options, cordon_result **result,
+                        struct report *report, cordon_error *err)
 {
     const struct manifest *manifest, *runs_in;
     auto_buf struct buf runner = {0};
@@ -355,14 +382,50 @@ int framework_run(cordon_engine *engine, const struct framework *framework, cons
     json_decref(whole);
     if (code < 0)
         return code;
-    if (take_report(*result, framework->format, report) < 0)
-        code = error_nomem(err);
-    else if (*report->missing) {
+    (*result)->manifest = manifest; /* the program's language, and not the runner's */
+    if (take_report(*result, framework->format, report) == 0)
+        return 0;
+    cordon_result_free(*result);
+    *result = NULL;
+    return error_nomem(err);
+}
+
+/* A report that says "missing" may be the tested program's own, so the runner is asked once more, in a cell without any
+ * of the caller's files. The cell is Cordon's and not charged to the caller. Sets *missing. */
+static int ask_runner(cordon_engine *engine, const struct framework *framework, const struct judge_options *options,
+                      bool *missing, cordon_error *err)
+{
+    struct judge_options own = options ? *options : (struct judge_options){0};
+    own.account = NULL;
+    json_t *request = json_pack("{s:s, s:{}}", "language", framework->language, "files");
+    struct spec spec = {.framework = framework->name, .files = json_object()};
+    struct report report = {0};
+    cordon_result *result = NULL;
+    int code = request && spec.files ? run_reported(engine, framework, request, &spec, &own, &result, &report, err)
+                                     : error_nomem(err);
+    *missing = report.missing;
+    report_free(&report);
+    cordon_result_free(result);
+    json_decref((json_t *)spec.files);
+    json_decref(request);
+    return code;
+}
+
+int framework_run(cordon_engine *engine, const struct framework *framework, const json_t *request,
+                  const struct spec *spec, const struct judge_options *options, cordon_result **result,
+                  struct report *report, cordon_error *err)
+{
+    int code = run_reported(engine, framework, request, spec, options, result, report, err);
+    if (code < 0 || !report->missing)
+        return code;
+    bool missing = false;
+    code = ask_runner(engine, framework, options, &missing, err);
+    if (code == 0 && missing) {
         error_set(err, CORDON_ENOTFOUND, "tests", "%s cannot run here: it is not installed", framework->name);
-        code = error_hint(err, "apt install %s", report->missing);
-        report_free(report);
+        code = error_hint(err, "install %s on the host", framework->package);
     }
     if (code < 0) {
+        report_free(report);
         cordon_result_free(*result);
         *result = NULL;
     }

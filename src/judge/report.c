@@ -71,9 +71,8 @@ static int read_lines(struct slice text, struct report *report)
     int code = 0;
     for (struct slice line; code == 0 && next_line(&text, &line);) {
         json_t *object = parse(line);
-        struct slice status = member(object, "status"), missing = member(object, "missing");
-        if (missing.length)
-            snprintf(report->missing, sizeof report->missing, "%s", missing.data);
+        struct slice status = member(object, "status");
+        report->missing |= json_is_true(json_object_get(object, "missing"));
         for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
             if (!strcmp(status.data, statuses[i]))
                 code = add_row(report, member(object, "name"), statuses[i], member(object, "message"),

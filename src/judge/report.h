@@ -4,6 +4,7 @@
 #define JUDGE_REPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "judge/compare.h"
 
@@ -19,7 +20,7 @@ enum report_format {
 struct report {
     json_t *rows; /* objects with name, status, message, wall_ms; owned */
     size_t passed, failed, skipped;
-    char missing[64]; /* the package that would have to be installed, or "" */
+    bool missing; /* the runner says that the framework is not installed */
 };
 
 /* -1 when memory is out. */

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from helpers import CORDON, FLAGS, REPOSITORY, cordon, need, need_module, skip, tool
+from helpers import CORDON, FLAGS, REPOSITORY, cordon, need, need_module, result as run_alone, skip, tool
 
 SUM = "print(sum(map(int, input().split())))\n"
 TEST_FLAGS = [flag for flag in FLAGS if flag != "--warm"]
@@ -297,6 +297,8 @@ def test_framework(bench, name):
     need_framework(name)
     language, file, tests, passed, failed, skipped, wrong, part = FRAMEWORKS[name]
     result = bench({"framework": name, "files": {file: tests}}, ADD[language], language=language, timeout=120)
+    plain = run_alone(language, " ")  # a compiler refuses it, and the version is told all the same
+    assert (result["language"], result["language_version"]) == (plain["language"], plain["language_version"])
     counts = tuple(result["tests"][key] for key in ("passed", "failed", "skipped"))
     assert counts == (passed, failed, skipped), result
     case = next(each for each in result["tests"]["cases"] if each["name"] == wrong)
@@ -334,6 +336,17 @@ def test_framework_that_runs_nothing(bench, tests, reason):
     result = bench({"framework": "pytest", "files": {"test_a.py": tests}}, "X = 1")
     assert not result["success"] and result["tests"]["passed"] == 0
     assert reason is None or reason in json.dumps(result["tests"])
+
+
+def test_a_program_cannot_say_that_its_framework_is_missing(bench):
+    need_module("pytest")
+    forge = """import os
+os.makedirs("/work/.cordon-tests", exist_ok=True)
+open("/work/.cordon-tests/report", "w").write('{"missing": true}\\n{"missing": "evil-package"}\\n')
+os._exit(3)
+"""
+    result = bench({"framework": "pytest", "files": {"test_a.py": "import main\ndef test_a(): pass\n"}}, forge)
+    assert not result["success"] and result["status"] == "nonzero_exit" and result["tests"]["total"] == 0, result
 
 
 def test_framework_that_never_ends(bench):
