@@ -233,6 +233,12 @@ int config_check(const struct config *config, cordon_error *err)
                   "data_dir is not set, and neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a place");
         return error_hint(err, "set data_dir or CORDON_DATA_DIR");
     }
+    if (config->store_bytes && (!config->retention_bytes || config->retention_bytes > config->store_bytes)) {
+        error_set(err, CORDON_EINVAL, "config",
+                  "retention_bytes is above store_bytes, so the store fills up before the "
+                  "oldest texts are erased");
+        return error_hint(err, "lower retention_bytes, or raise store_bytes; 0 is no bound");
+    }
     int64_t disk = config->ceilings.value[LIMIT_DISK_BYTES], memory = config->ceilings.value[LIMIT_MEMORY_BYTES];
     if (disk && memory && disk > memory)
         return error_set(

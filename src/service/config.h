@@ -20,6 +20,7 @@ struct config {
     char **origins;    /* pages that may call it; NULL-terminated */
     enum store_keep store;
     uint64_t retention_age_s, retention_bytes;
+    uint64_t store_bytes; /* of the store's file; 0: no bound */
     unsigned concurrency; /* runs at a time; 0: by processors */
     unsigned queue;       /* runs that may wait */
     uint64_t queue_wait_ms;

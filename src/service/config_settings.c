@@ -86,9 +86,13 @@ static const struct setting rows[] = {
     LIST(origins, is_origin, "Pages that may call it (Origin); a request from any other page gets 403."),
     ROW(SETTING_STORE, store, 0, 0, "full",
         "How much of code, inputs and output is kept: none, hash or full. The ledger's row is always written."),
-    ROW(SETTING_S, retention_age_s, 0, 100 * YEAR, "0", "Kept texts are erased at this age, such as 30d; 0: never."),
-    ROW(SETTING_BYTES, retention_bytes, 0, 1024 * TIB, "0",
+    ROW(SETTING_S, retention_age_s, 0, 100 * YEAR, "30d", "Kept texts are erased at this age, such as 30d; 0: never."),
+    ROW(SETTING_BYTES, retention_bytes, 0, 1024 * TIB, "10g",
         "The oldest kept texts are erased when all are larger; 0: no bound."),
+    ROW(SETTING_BYTES, store_bytes, 0, 1024 * TIB, "16g",
+        "The most that the store's file may hold, the ledger included, which is never erased: then no run is accepted; "
+        "0: "
+        "no bound."),
     ROW(SETTING_COUNT, concurrency, 0, 4096, "0", "Runs at a time; 0: by processors."),
     ROW(SETTING_COUNT, queue, 0, 1000000, "256", "Runs that may wait; more get 429."),
     ROW(SETTING_MS, queue_wait_ms, 0, 24 * HOUR, "30s", "How long a run may wait before it gets 429."),

@@ -417,7 +417,9 @@ static int open_all(struct daemon *daemon, cordon_error *err)
     struct store_options store = {.data_dir = config->data_dir,
                                   .keep = config->store,
                                   .max_age_s = config->retention_age_s,
-                                  .max_bytes = config->retention_bytes};
+                                  .max_bytes = config->retention_bytes,
+                                  .most_bytes = config->store_bytes,
+                                  .reserve = true};
     api->loop = loop_new();
     api->newest_done = &api->oldest_done;
     api->last_unrecorded = &api->unrecorded;

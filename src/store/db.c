@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "store/place.h"
 #include "store/schema.h"
 
-#define BUSY_MS 5000
+#define BUSY_MS    5000
+#define ROOM_BYTES ((uint64_t)4 << 20)
 
 /* WAL lets readers go on while one writes. A commit is not forced to the disk by itself: the writer forces many at once
  * (writer.c). Deleted content is overwritten, because erasing a run is a promise. auto_vacuum only matters for a new
@@ -33,7 +36,9 @@ static const struct problem {
     int sys_errno;
     const char *what, *hint;
 } problems[] = {
-    {SQLITE_FULL, ENOSPC, "the disk is full", "make room: what was accepted is written then"},
+    {SQLITE_FULL, ENOSPC, "the disk is full",
+     "make room on that disk, or erase runs: DELETE /v1/executions/ID works on a full disk, too. What was accepted is "
+     "written then"},
     {SQLITE_CORRUPT, 0, "the file is damaged", REPAIR},
     {SQLITE_NOTADB, 0, "the file is damaged: it is no SQLite database", REPAIR},
     {SQLITE_BUSY, EBUSY, "another process holds the file locked", "find it with `fuser`, and let it end"},
@@ -57,17 +62,42 @@ bool db_is_damage(int sqlite_code)
     return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
 
+/* SQLite says the same of a file that may not grow and of a disk that has no room. */
+static bool disk_has_room(const struct db *db)
+{
+    struct statvfs space;
+    return db->most_bytes && statvfs(db->path, &space) == 0 && (uint64_t)space.f_bavail * space.f_frsize >= ROOM_BYTES;
+}
+
+static int ceiling_error(const struct db *db, const char *doing, cordon_error *err)
+{
+    char most[40];
+    error_set(err, CORDON_ESYSTEM, "store", "%s: %s: the store is full: it may hold %s (store_bytes)", doing, db->path,
+              units_format_bytes((int64_t)db->most_bytes, most, sizeof most));
+    if (err)
+        err->sys_errno = ENOSPC;
+    return error_hint(err, "raise store_bytes, lower retention_bytes or retention_age_s, or erase runs: DELETE "
+                           "/v1/executions/ID");
+}
+
 int db_error(struct db *db, const char *doing, cordon_error *err)
 {
-    int code = sqlite3_errcode(db->handle), sys_errno = db->handle ? sqlite3_system_errno(db->handle) : ENOMEM;
+    return db_error_of(db, sqlite3_errcode(db->handle), doing, err);
+}
+
+int db_error_of(struct db *db, int code, const char *doing, cordon_error *err)
+{
+    int sys_errno = db->handle ? sqlite3_system_errno(db->handle) : ENOMEM;
     /* The system's error is that of the last failed call, which may be long ago. */
     if ((code & 0xff) != SQLITE_IOERR && (code & 0xff) != SQLITE_CANTOPEN)
         sys_errno = 0;
     const struct problem *problem = find_problem(code, sys_errno);
     if (!problem && sys_errno)
-        return error_sys(err, sys_errno, "store", "%s: %s: %s", doing, db->path, sqlite3_errmsg(db->handle));
+        return error_sys(err, sys_errno, "store", "%s: %s: %s", doing, db->path, sqlite3_errstr(code));
     if (!problem)
-        return error_set(err, CORDON_ESYSTEM, "store", "%s: %s: %s", doing, db->path, sqlite3_errmsg(db->handle));
+        return error_set(err, CORDON_ESYSTEM, "store", "%s: %s: %s", doing, db->path, sqlite3_errstr(code));
+    if (problem->code == SQLITE_FULL && disk_has_room(db))
+        return ceiling_error(db, doing, err);
     error_set(err, CORDON_ESYSTEM, "store", "%s: %s: %s", doing, db->path, problem->what);
     if (err)
         err->sys_errno = problem->sys_errno;
@@ -151,6 +181,21 @@ int db_open(struct db *db, const char *directory, enum db_mode mode, cordon_erro
         return error_hint(err, "`cordon serve` makes one; --data-dir names another place");
     }
     return mode == DB_READ ? open_reading(db, err) : open_writing(db, mode, err);
+}
+
+int db_set_ceiling(struct db *db, uint64_t bytes, cordon_error *err)
+{
+    sqlite3_int64 page = 0, set = 0;
+    char sql[64];
+    db->most_bytes = bytes;
+    if (!bytes)
+        return 0;
+    int code = db_number(db, "PRAGMA page_size", &page);
+    snprintf(sql, sizeof sql, "PRAGMA max_page_count=%llu",
+             page > 0 ? (unsigned long long)(bytes / (uint64_t)page) : 0);
+    if (code == SQLITE_OK)
+        code = db_number(db, sql, &set);
+    return code == SQLITE_OK ? 0 : db_error(db, "bounding the store", err);
 }
 
 void db_close(struct db *db)

@@ -7,12 +7,14 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define DB_STATEMENTS_MAX 32
 
 struct db {
     sqlite3 *handle;
     char *path;
+    uint64_t most_bytes; /* 0: no ceiling */
     struct {
         const char *sql;
         sqlite3_stmt *statement;
@@ -28,6 +30,8 @@ enum db_mode {
 
 int db_open(struct db *db, const char *directory, enum db_mode mode, cordon_error *err);
 void db_close(struct db *db);
+/* The file grows no further than that. */
+int db_set_ceiling(struct db *db, uint64_t bytes, cordon_error *err);
 
 /* Ready for binding; `sql` must be a literal, by whose address it is found again. NULL on failure. Give it back by
  * sqlite3_reset(), or auto_statement: as long as it is under way it holds a view of the file. */
@@ -40,6 +44,8 @@ int db_number(struct db *db, const char *sql, sqlite3_int64 *number);
 /* What the last failure of this connection was. */
 int db_error(struct db *db, const char *doing, cordon_error *err);
 /* True for a file whose content cannot be right. */
+/* The same for a failure whose code is known: a statement that is given back later hides it. */
+int db_error_of(struct db *db, int code, const char *doing, cordon_error *err);
 bool db_is_damage(int sqlite_code);
 
 static inline void cleanup_statement(sqlite3_stmt **statement)

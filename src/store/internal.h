@@ -27,12 +27,22 @@ struct job {
     struct job *next;
 };
 
+/* Somebody waits for a run to be erased although nothing else can be written. */
+struct erasing {
+    struct erasing *next;
+    const char *id;
+    bool done;
+    int code;
+    cordon_error err;
+};
+
 /* Under `lock`, but where the writer alone uses it. */
 struct writer {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t work, progress;
     struct job *first, *last;
+    struct erasing *erasing;
     size_t count, bytes;
     uint64_t given, committed, settled; /* tickets: the latest that was queued, is in the file, is on the disk */
     uint64_t sought;                    /* somebody is about to read this one */
@@ -68,8 +78,8 @@ struct store {
     char *path;
     int dir, lock_fd;
     enum store_keep keep;
-    uint64_t max_age_s, max_bytes;
-    bool read_only;
+    uint64_t max_age_s, max_bytes, most_bytes;
+    bool reserve, read_only;
     pthread_mutex_t read_lock;
     struct db reader;
     struct writer writer;
@@ -83,6 +93,16 @@ int writer_start(struct store *store, cordon_error *err);
 void writer_stop(struct store *store);
 /* Reads the ledger's last row into writer->head; 0 or a SQLite code. */
 int writer_load_head(struct writer *writer);
+
+/* Goes back to what is in the file. */
+void writer_undo(struct writer *writer);
+
+/* erase.c */
+bool writer_is_failing(struct store *store);
+/* Erases a run while the store cannot be written otherwise. */
+int writer_erase_now(struct store *store, const char *id, cordon_error *err);
+/* In the writer's thread: does it for the next who waits. */
+void writer_erase_next(struct store *store);
 
 /* queue.c. Takes the record. With `wait` it returns when it is on the disk, or why it cannot be. */
 int writer_give(struct store *store, enum job_kind kind, struct record *record, bool wait, cordon_error *err);

@@ -78,6 +78,15 @@ void record_free(struct record *record)
     *record = (struct record){0};
 }
 
+void record_drop_texts(struct record *record)
+{
+    for (int i = 0; i < TEXT_COUNT; i++) {
+        free(record->texts[i].bytes);
+        record->texts[i].bytes = NULL;
+        record->texts[i].length = 0;
+    }
+}
+
 size_t record_bytes(const struct record *record)
 {
     size_t bytes = sizeof *record + (record->entry ? strlen(record->entry) : 0);

@@ -34,6 +34,8 @@ const char *text_part_hash(enum text_part part);
 int record_make(struct record *record, const struct store_run *run, enum store_keep keep, cordon_error *err);
 void record_free(struct record *record);
 #define auto_record __attribute__((cleanup(record_free)))
+/* Forgets the texts, though not their hashes. */
+void record_drop_texts(struct record *record);
 /* Bytes of memory it holds. */
 size_t record_bytes(const struct record *record);
 

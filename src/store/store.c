@@ -29,6 +29,8 @@ int store_open(const struct store_options *options, struct store **store, cordon
     made->keep = options->keep;
     made->max_age_s = options->max_age_s;
     made->max_bytes = options->max_bytes;
+    made->most_bytes = options->most_bytes;
+    made->reserve = options->reserve;
     made->read_only = options->read_only;
     pthread_mutex_init(&made->read_lock, NULL);
     writer_init(&made->writer);
@@ -98,5 +100,6 @@ int store_erase(struct store *store, const char *id, const char *key, cordon_err
     if (!known.entry)
         return error_set(err, CORDON_ESTATE, "store", "run %s goes on; only what has ended can be erased", id);
     const struct store_run run = {.id = id, .key = key};
-    return give(store, JOB_ERASE, &run, true, err);
+    code = writer_is_failing(store) ? CORDON_ESYSTEM : give(store, JOB_ERASE, &run, true, err);
+    return code < 0 && writer_is_failing(store) ? writer_erase_now(store, id, err) : code;
 }

@@ -23,6 +23,8 @@ struct store_options {
     const char *data_dir; /* made with mode 0700 if it is not there */
     enum store_keep keep;
     uint64_t max_age_s, max_bytes; /* of kept texts; 0: no bound */
+    uint64_t most_bytes;           /* of the whole file, ledger included, which is never removed; 0: no bound */
+    bool reserve;                  /* keep some of the disk, so that runs can be erased when it is full */
     bool read_only;                /* for commands that only look, beside a daemon that writes */
 };
 

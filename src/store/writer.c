@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "store/internal.h"
 #include "store/place.h"
+#include "store/reserve.h"
 
 #define GROUP_RUNS 256
 #define GROUP_US   20000
@@ -136,7 +137,7 @@ static void release_group(struct writer *writer, struct job *last, size_t count)
     pthread_mutex_unlock(&writer->lock);
 }
 
-static void undo(struct writer *writer)
+void writer_undo(struct writer *writer)
 {
     if (!sqlite3_get_autocommit(writer->db.handle))
         db_run(&writer->db, "ROLLBACK");
@@ -155,8 +156,8 @@ static void commit_group(struct writer *writer)
     if (code == SQLITE_OK)
         code = write_group(writer, &last, &count);
     if (code != SQLITE_OK) {
-        db_error(&writer->db, "writing the ledger", &err);
-        undo(writer);
+        db_error_of(&writer->db, code, "writing the ledger", &err);
+        writer_undo(writer);
         fail(writer, &err);
         return;
     }
@@ -204,6 +205,8 @@ static void settle(struct store *store)
     writer->dirty_us = 0;
     bool behind = writer->head.seq != writer->written.seq;
     int code = behind ? head_write(store->dir, &writer->head, &err) : 0;
+    if (code < 0 && (err.sys_errno == ENOSPC || err.sys_errno == EDQUOT))
+        db_error_of(&writer->db, SQLITE_FULL, "writing the ledger's head", &err);
     if (behind && code == 0)
         writer->written = writer->head;
     pthread_mutex_lock(&writer->lock);
@@ -236,13 +239,15 @@ static void probe(struct store *store)
     pthread_mutex_unlock(&writer->lock);
 }
 
-enum task { TASK_NONE, TASK_COMMIT, TASK_SETTLE, TASK_PROBE, TASK_RETAIN, TASK_LEAVE };
+enum task { TASK_NONE, TASK_COMMIT, TASK_SETTLE, TASK_PROBE, TASK_RETAIN, TASK_ERASE, TASK_LEAVE };
 
 /* What to do at this moment; with TASK_NONE, *wake_us is when to look again (0: when there is something new). */
 static enum task choose(const struct store *store, uint64_t now, uint64_t *wake_us)
 {
     const struct writer *writer = &store->writer;
     *wake_us = 0;
+    if (writer->erasing)
+        return TASK_ERASE;
     if (writer->broken)
         return writer->closing ? TASK_LEAVE : TASK_NONE;
     bool unsettled = writer->dirty_us || writer->settled < writer->committed;
@@ -296,8 +301,8 @@ static void retain(struct store *store)
     cordon_error err = {0};
     int code = retain_step(store);
     if (code < 0) {
-        db_error(&writer->db, "removing old texts", &err);
-        undo(writer);
+        db_error_of(&writer->db, -code, "removing old texts", &err);
+        writer_undo(writer);
         fail(writer, &err);
         return;
     }
@@ -322,6 +327,8 @@ static void *writer_main(void *context)
             settle(store);
         else if (task == TASK_PROBE)
             probe(store);
+        else if (task == TASK_ERASE)
+            writer_erase_next(store);
         else
             retain(store);
     }
@@ -371,8 +378,12 @@ int writer_start(struct store *store, cordon_error *err)
 {
     struct writer *writer = &store->writer;
     int code = db_open(&writer->db, store->path, DB_WRITE, err);
+    if (code == 0)
+        code = db_set_ceiling(&writer->db, store->most_bytes, err);
     if (code < 0)
         return code;
+    if (store->reserve)
+        reserve_make(store->dir);
     if (writer_load_head(writer) != SQLITE_OK || load_kept_bytes(writer) != SQLITE_OK)
         return db_error(&writer->db, "reading the ledger's end", err);
     code = check_head(store, err);

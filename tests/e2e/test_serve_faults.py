@@ -366,15 +366,90 @@ def test_a_ledger_that_somebody_holds(open_dir):
 
 @pytest.fixture
 def small_disk():
+    yield from mounted("3m")
+
+
+@pytest.fixture
+def larger_disk():
+    """Of which the part that the store keeps for erasing holds its log."""
+    yield from mounted("64m")
+
+
+def mounted(size):
     if os.getuid():
         pytest.skip("only the superuser can mount a small file system")
     place = tempfile.mkdtemp(prefix="cordon-disk-")
     os.chmod(place, 0o755)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=755", "tmpfs", place], capture_output=True, check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", place], capture_output=True, check=False).returncode:
         skip("no file system can be mounted here")
     yield place
     subprocess.run(["umount", "-l", place], check=True)
     shutil.rmtree(place, ignore_errors=True)
+
+
+def fill(own, size):
+    """Runs of so many bytes until one is refused: the ids of those that were accepted, and the refusal."""
+    accepted = []
+    for number in range(600):
+        answer = own.post("/v1/executions", {"language": "bash", "code": f"# {number}\n# {os.urandom(size // 2).hex()}"})
+        if answer.status == 503:
+            return accepted, answer
+        assert answer.status in (202, 429), answer
+        if answer.status == 202:
+            accepted.append(answer.json["id"])
+    raise AssertionError("nothing was refused")
+
+
+def erase_until_ready(own, accepted):
+    """How many of the runs had to be erased until the store took more."""
+    for count, run in enumerate(accepted, 1):
+        wait_for(lambda: own.get(f"/v1/executions/{run}").json["state"] == "done")
+        answer = own.delete(f"/v1/executions/{run}")
+        assert answer.status == 204, answer
+        if own.get("/readyz").status == 200:
+            return count
+    wait_for(lambda: own.get("/readyz").status == 200, 10)
+    return len(accepted)
+
+
+def test_erasing_on_a_full_disk(larger_disk):
+    """What makes room works when there is none."""
+    data = os.path.join(larger_disk, "data")
+    own = support.Daemon(data=data)
+    with own:
+        accepted, refused = fill(own, 500000)
+        assert "disk is full" in refused.json["detail"] and "DELETE" in refused.json["hint"], refused
+        erased = erase_until_ready(own, accepted)
+        print(f"\n{erased} of {len(accepted)} runs were erased until there was room")
+        assert own.get(f"/v1/executions/{accepted[0]}").json.get("stdout") is None
+        assert own.result(own.start("bash", "echo again"))["status"] == "ok"
+    verify(data)
+
+
+def test_a_store_at_its_ceiling(open_dir):
+    """It says that it is full in words that name the setting, and erasing makes room."""
+    data = str(open_dir / "data")
+    own = support.Daemon("--set", "store_bytes=3m", "--set", "retention_bytes=3m", data=data)
+    with own:
+        accepted, refused = fill(own, 40000)
+        assert "the store is full: it may hold 3 MiB (store_bytes)" in refused.json["detail"], refused
+        assert "retention_bytes" in refused.json["hint"] and "DELETE" in refused.json["hint"], refused
+        assert os.path.getsize(os.path.join(data, "cordon.db")) <= 3 << 20
+        assert "store_bytes" in own.get("/readyz").json["detail"]
+        erase_until_ready(own, accepted)
+        assert own.result(own.start("bash", "echo again"))["status"] == "ok"
+    verify(data)
+
+
+def test_the_oldest_texts_go_before_the_ceiling(open_dir):
+    """With the defaults' order of the two bounds runs go on being accepted."""
+    own = support.Daemon("--set", "store_bytes=8m", "--set", "retention_bytes=1m", data=str(open_dir / "data"))
+    with own:
+        first = own.start("bash", f": {os.urandom(20000).hex()}")
+        assert own.result(first)["status"] == "ok"
+        for _ in range(100):
+            assert own.post("/v1/execute", {"language": "bash", "code": f": {os.urandom(20000).hex()}"}).status == 200
+        assert own.get("/readyz").status == 200
 
 
 def test_a_full_disk(small_disk):

@@ -47,7 +47,9 @@ static void check_defaults(const struct config *config)
     assert_int_equal(config->connections, 1024);
     assert_int_equal(config->drain_ms, 10000);
     assert_int_equal(config->store, STORE_KEEP_FULL);
-    assert_int_equal(config->retention_age_s + config->retention_bytes, 0);
+    assert_int_equal(config->retention_age_s, 30 * 86400);
+    assert_int_equal(config->retention_bytes, INT64_C(10) << 30);
+    assert_int_equal(config->store_bytes, INT64_C(16) << 30);
     assert_string_equal(config->sanitize, "secrets");
     assert_string_equal(config->log, "info");
     assert_string_equal(config->user, "");
