@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define NAME_FORMAT "cordon-%d-%llu-"
+/* Pid and start time (t) of the warden, and the number (n) of the pid namespace that they are meant in. */
+#define NAME_FORMAT "cordon-%d-t%llu-n%llx-"
+/* An empty group of a warden that cannot be looked up, because it is in another pid namespace. So long no group is
+ * empty while its warden lives: programs are in it, or are about to be. */
+#define FOREIGN_AGE_S 3600
 
 /* v2 has user and system time in one. */
 static const struct counter_file {
@@ -42,6 +47,27 @@ static unsigned long long start_time(pid_t pid)
     return start;
 }
 
+static unsigned long long pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+/* Whether the warden that made this group is gone. Of other pid namespaces only cells' groups, which end in a number,
+ * can be told by their age; those that serve many cells may be empty for long. */
+static bool is_abandoned(int directory, const char *name)
+{
+    int pid, length = 0;
+    unsigned long long start, space;
+    struct stat st;
+    if (sscanf(name, NAME_FORMAT "%n", &pid, &start, &space, &length) != 3 || !length)
+        return false;
+    if (space == pid_namespace())
+        return start_time(pid) != start;
+    return !name[length + strspn(name + length, "0123456789")] &&
+           fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > FOREIGN_AGE_S;
+}
+
 /* Groups of a warden that is gone are empty: its cells died with it. One that is not empty is left for later. */
 static void sweep(int directory)
 {
@@ -50,12 +76,9 @@ static void sweep(int directory)
     if (!dir)
         return;
     struct dirent *entry;
-    while ((entry = readdir(dir))) {
-        int pid;
-        unsigned long long start;
-        if (sscanf(entry->d_name, NAME_FORMAT, &pid, &start) == 2 && start_time(pid) != start)
+    while ((entry = readdir(dir)))
+        if (is_abandoned(directory, entry->d_name))
             unlinkat(directory, entry->d_name, AT_REMOVEDIR);
-    }
     closedir(dir);
 }
 
@@ -79,7 +102,7 @@ void cgroup_sweep(const struct cgroup_root *root, unsigned own)
 void cgroup_root_find(struct cgroup_root *root)
 {
     *root = (struct cgroup_root){.dirs = {-1, -1, -1, -1}, .io_dir = -1};
-    snprintf(root->prefix, sizeof root->prefix, NAME_FORMAT, getpid(), start_time(getpid()));
+    snprintf(root->prefix, sizeof root->prefix, NAME_FORMAT, getpid(), start_time(getpid()), pid_namespace());
     char mounts[16384] = "", groups[4096] = "";
     fd_read_text_at(AT_FDCWD, "/proc/self/mounts", mounts, sizeof mounts);
     fd_read_text_at(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups);

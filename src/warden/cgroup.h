@@ -27,7 +27,7 @@ struct cgroup_root {
     int io_dir;               /* v1: of the blkio controller; -1: none */
     char io_device[24];       /* "254:0": the disk of /usr, when it can be throttled; else empty */
     struct io_group io[IO_GROUPS];
-    char prefix[64]; /* cordon-<pid>-<start time>- */
+    char prefix[64]; /* cordon-<pid>-t<start time>-n<pid namespace>- */
     int error;       /* why there is none */
     const char *cause;
 };

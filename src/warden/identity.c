@@ -1,5 +1,6 @@
-/* Whose ids a cell has. The superuser's warden gives each living cell two host ids of its own, derived from its init's
- * pid, which no other living cell on the machine has; an ordinary user's cells all map to that user. */
+/* Whose ids a cell has. The superuser's warden gives each living cell two host ids of its own, derived from the number
+ * of its user namespace, which no other living namespace on the machine has, whatever pid namespaces their wardens are
+ * in; an ordinary user's cells all map to that user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,8 +21,13 @@
 #include "cell/sys.h"
 #include "warden/warden.h"
 
-/* High enough to be nobody's; two ids a pid (at most 2^22) stay far below 2^31. */
+/* High enough to be nobody's; what follows stays below 2^31, for some programs take ids for signed. */
 #define HOST_ID_BASE 0x70000000U
+/* The kernel numbers namespaces upwards from here, and uses the number of a dead one again. */
+#define NAMESPACE_FIRST 0xF0000000U
+#define NAMESPACES_MAX  (1U << 27) /* two ids for each */
+/* Where a container has but 16 bits of ids: beyond those that cells get. */
+#define FEW_IDS_OWNER 60001U
 
 static bool has_capability(unsigned which)
 {
@@ -83,24 +89,68 @@ bool identity_has_ids(void)
     return id_exists(HOST_ID_BASE) || id_exists(60001);
 }
 
-/* Ids of recycled identities: so many for each warden's pid, the last of them owns the slots. They follow the range of
- * pid-derived ids, and 2^22 pids stay below 2^31. */
-#define IDENTITY_ID_BASE 0x71000000U
-/* Where a container has but 16 bits of ids: beyond those that cells get. */
-#define FEW_IDS_OWNER  60001U
-#define IDS_PER_WARDEN (2U * IDENTITY_MAX + 2)
-
-static unsigned identity_first_id(const struct warden *warden, const struct identity *identity)
+/* The first of the two ids that belong to a user namespace; 0 when its number is beyond what there are ids for. */
+static unsigned id_of(uint64_t user_namespace)
 {
-    return IDENTITY_ID_BASE + (unsigned)warden->pid * IDS_PER_WARDEN + 2 * (unsigned)(identity - warden->identities);
+    if (user_namespace < NAMESPACE_FIRST || user_namespace - NAMESPACE_FIRST >= NAMESPACES_MAX)
+        return 0;
+    return HOST_ID_BASE + 2 * (unsigned)(user_namespace - NAMESPACE_FIRST);
+}
+
+uint64_t identity_user_namespace(int proc, pid_t pid)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "%d/ns/user", pid);
+    return fstatat(proc, path, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+/* A user namespace without a process; the maps may be NULL. Its descriptor, or -1. */
+static int hold_user_namespace(const char *uid_map, const char *gid_map)
+{
+    int hold[2];
+    if (pipe2(hold, O_CLOEXEC) < 0)
+        return -1;
+    auto_close int read_end = hold[0], write_end = hold[1];
+    struct clone_args args = {.flags = CLONE_NEWUSER, .exit_signal = 0};
+    pid_t pid = sys_clone3(&args, sizeof args);
+    if (pid < 0)
+        return -1;
+    if (pid == 0) {
+        char byte;
+        close(write_end);
+        (void)!read(read_end, &byte, 1);
+        _exit(0);
+    }
+    char path[48];
+    int fd = -1;
+    if ((!uid_map || write_map(pid, "uid_map", uid_map) == 0) &&
+        (!gid_map || write_map(pid, "gid_map", gid_map) == 0)) {
+        snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    int saved = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, __WALL);
+    errno = saved;
+    return fd;
+}
+
+/* The owner's id is that of a namespace which the warden holds for as long as it lives, and nobody is in. */
+void identity_claim_owner(struct warden *warden)
+{
+    static int held = -1;
+    struct stat st;
+    if (warden->slot_owner || warden->rootless)
+        return;
+    held = hold_user_namespace(NULL, NULL);
+    unsigned owner = held >= 0 && fstat(held, &st) == 0 ? id_of(st.st_ino) : 0;
+    warden->slot_owner = owner && id_exists(owner) ? owner : FEW_IDS_OWNER;
 }
 
 uid_t identity_slot_owner(const struct warden *warden)
 {
-    if (warden->rootless)
-        return 0;
-    uid_t owner = identity_first_id(warden, warden->identities + IDENTITY_MAX);
-    return id_exists(owner) ? owner : FEW_IDS_OWNER;
+    return warden->rootless ? 0 : warden->slot_owner;
 }
 
 /* Counters of the network's protocols, which a refused connection leaves behind; as one number. */
@@ -228,9 +278,10 @@ unsigned identity_ids(struct warden *warden, struct cell *cell)
         cell->uid = warden->uid;
         return 0;
     }
-    unsigned id =
-        cell->identity ? identity_first_id(warden, cell->identity) : HOST_ID_BASE + 2 * (unsigned)cell->init_pid;
-    if (id_exists(id + 1))
+    if (cell->identity && !cell->identity->user_namespace)
+        cell->identity->user_namespace = cell->user_namespace;
+    unsigned id = id_of(cell->identity ? cell->identity->user_namespace : cell->user_namespace);
+    if (id && id_exists(id + 1))
         cell->controls |= CONTROL_BIT(CONTROL_OWN_UID);
     else /* a container with a 16-bit range of ids: still not the host's root */
         id = 20000 + 2 * ((unsigned)cell->init_pid % 20000);
@@ -273,32 +324,8 @@ int identity_enter_own_userns(uid_t uid, gid_t gid)
 
 int identity_mount_userns(struct warden *warden, const struct cell *cell)
 {
-    int hold[2];
-    if (pipe2(hold, O_CLOEXEC) < 0)
-        return -1;
-    auto_close int read_end = hold[0], write_end = hold[1];
-    struct clone_args args = {.flags = CLONE_NEWUSER, .exit_signal = 0};
-    pid_t pid = sys_clone3(&args, sizeof args);
-    if (pid < 0)
-        return -1;
-    if (pid == 0) {
-        char byte;
-        close(write_end);
-        (void)!read(read_end, &byte, 1);
-        _exit(0);
-    }
-    char map[48], path[48];
-    int fd = -1;
-    snprintf(map, sizeof map, "%u %u 1\n", warden->uid, cell->uid);
-    int mapped = write_map(pid, "uid_map", map);
-    snprintf(map, sizeof map, "%u %u 1\n", warden->gid, cell->uid);
-    if (mapped == 0 && write_map(pid, "gid_map", map) == 0) {
-        snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-    }
-    int saved = errno;
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, __WALL);
-    errno = saved;
-    return fd;
+    char uid_map[48], gid_map[48];
+    snprintf(uid_map, sizeof uid_map, "%u %u 1\n", warden->uid, cell->uid);
+    snprintf(gid_map, sizeof gid_map, "%u %u 1\n", warden->gid, cell->uid);
+    return hold_user_namespace(uid_map, gid_map);
 }

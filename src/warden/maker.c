@@ -35,6 +35,7 @@ struct make_answer {
     uint32_t number;
     enum make_outcome outcome;
     pid_t pid, helper;
+    uint64_t user_namespace; /* of a new identity: the helper may look, for it owns that namespace */
     int error;
 };
 
@@ -86,6 +87,8 @@ static int clone_init(void *context)
         if (work->answer.pid == 0)
             cell_slot_init_main(&work->setup);
         work->answer.outcome = work->answer.pid < 0 ? MAKE_REFUSED : MAKE_CLONED;
+        if (work->order->new_identity && work->answer.pid > 0)
+            work->answer.user_namespace = identity_user_namespace(work->warden->proc, work->answer.pid);
     }
     work->answer.error = errno;
     return 0;
@@ -180,10 +183,12 @@ void maker_stop(struct warden *warden)
     }
 }
 
-static int adopt_init(struct warden *warden, struct cell *cell, pid_t pid, enum cell_step *step)
+static int adopt_init(struct warden *warden, struct cell *cell, const struct make_answer *answer, enum cell_step *step)
 {
+    pid_t pid = answer->pid;
     *step = STEP_CLONE;
     cell->init_pid = pid;
+    cell->user_namespace = answer->user_namespace;
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* our own child, not reaped: the pid cannot name another */
     if (loop_watch(warden, &cell->init, pidfd, cell, cell->init.ready) < 0)
         return -1;
@@ -212,7 +217,7 @@ static void take_answer(struct warden *warden, struct cell *cell, const struct m
     if (answer->outcome == MAKE_REFUSED)
         expect_init(warden, cell); /* its helper may have been killed before it could tell */
     else if (answer->outcome == MAKE_CLONED) {
-        r = adopt_init(warden, cell, answer->pid, &step);
+        r = adopt_init(warden, cell, answer, &step);
         error = errno;
     } else {
         identity_discard(cell->identity);

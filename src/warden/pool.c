@@ -259,6 +259,7 @@ void pool_order(struct warden *warden, const struct order *order, int *fds, size
             close(fds[i]);
         return;
     }
+    identity_claim_owner(warden);
     pool->key = order->pool;
     pool->kind = order->kind;
     pool->confined = order->kind == POOL_SLOTS && !order->for_mounts;

@@ -187,6 +187,7 @@ int spawn_init(struct warden *warden, struct cell *cell, enum cell_step *step)
     spawn_set_controls(cell);
 
     *step = STEP_ID_MAPS;
+    cell->user_namespace = identity_user_namespace(warden->proc, pid);
     if (identity_write_maps(warden, cell) < 0)
         return -1;
     return fd_send(cell->init_talk.fd, "m", 1, NULL, 0);

@@ -80,6 +80,7 @@ struct cell {
     uint32_t namespaces;
     uint32_t controls;
     uid_t uid;
+    uint64_t user_namespace; /* its number, until an identity has it */
     bool init_reaped, program_reaped;
     bool program_ready; /* restrictions are in force; exec is next */
     bool offered;       /* the library may take it by itself */
@@ -143,6 +144,7 @@ struct emptier {
 struct identity {
     enum { IDENTITY_UNMADE, IDENTITY_BUSY, IDENTITY_FREE } state;
     int spaces[SLOT_IDENTITY];
+    uint64_t user_namespace;  /* its number, which gives the cells their ids */
     char network_before[256]; /* what its counters said when it was new */
     bool unused;              /* its last cell made no socket */
 };
@@ -182,7 +184,8 @@ struct warden {
     uid_t uid;       /* the caller's, as the host knows it */
     gid_t gid;
     int own_pid_ns;
-    int proc; /* /proc, for the settings of new networks */
+    uid_t slot_owner; /* 0: not claimed yet */
+    int proc;         /* /proc, for the settings of new networks */
     unsigned next_number;
     long processors;
     pid_t pid;
@@ -369,7 +372,10 @@ unsigned identity_ids(struct warden *warden, struct cell *cell);
 int identity_write_maps(struct warden *warden, struct cell *cell);
 /* Whether there are ids to give to cells at all: a user namespace may hold a single one. */
 bool identity_has_ids(void);
-/* The owner of all slots, on the host: nobody else, and without any right. */
+/* The number of the process's user namespace; 0 when it cannot be told. */
+uint64_t identity_user_namespace(int proc, pid_t pid);
+/* The owner of all slots, on the host: nobody else, and without any right. Claimed before there are any. */
+void identity_claim_owner(struct warden *warden);
 uid_t identity_slot_owner(const struct warden *warden);
 struct identity *identity_take(struct warden *warden);
 /* The namespaces are there; takes them. */

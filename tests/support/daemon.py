@@ -355,7 +355,7 @@ class Daemon:
         deadline = time.monotonic() + seconds
         while True:
             left = [(pid, name_of(pid)) for pid, began in family.items() if began_at(pid) == began]
-            kept = [path for path in control_groups() if groups and any(f"cordon-{pid}-{began}-" in path for pid, began in family.items())]
+            kept = [path for path in control_groups() if groups and any(f"cordon-{pid}-t{began}-" in path for pid, began in family.items())]
             if not left and not kept:
                 return
             assert time.monotonic() < deadline, f"left behind: {left} {kept}"

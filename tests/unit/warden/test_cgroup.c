@@ -21,6 +21,7 @@ static int make(void **state)
         return -1;
     int top = open(tree->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     tree->root.kind = tree->group.kind = CGROUP_V1;
+    tree->root.io_dir = -1;
     strcpy(tree->group.name, "group");
     for (int i = 0; i < CG_CONTROLLERS; i++) {
         char name[] = {(char)('a' + i), '\0'};
@@ -75,11 +76,42 @@ static void test_cgroup__what_is_held_is_told(void **state)
     }
 }
 
+/* Process 1 lives, but did not start at that time; and which namespace is this one's is the kernel's to say. */
+static void test_cgroup__sweep_takes_only_what_is_abandoned(void **state)
+{
+    struct tree *tree = *state;
+    struct stat st;
+    assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+    unsigned long long here = st.st_ino;
+    struct {
+        unsigned long long space;
+        const char *rest;
+        bool old, swept;
+    } rows[] = {{here, "0", false, true},    {here, "io-3", false, true},     {here + 1, "0", false, false},
+                {here + 1, "7", true, true}, {here + 1, "io-3", true, false}, {here + 1, "zygotes", true, false}};
+    const struct timespec long_ago[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    int top = tree->root.dirs[0];
+    char name[64];
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+        snprintf(name, sizeof name, "cordon-1-t%u-n%llx-%s", 999999 + i, rows[i].space, rows[i].rest);
+        assert_int_equal(mkdirat(top, name, 0755), 0);
+        if (rows[i].old)
+            assert_int_equal(utimensat(top, name, long_ago, 0), 0);
+    }
+    cgroup_sweep(&tree->root, 1);
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+        snprintf(name, sizeof name, "cordon-1-t%u-n%llx-%s", 999999 + i, rows[i].space, rows[i].rest);
+        if ((unlinkat(top, name, AT_REMOVEDIR) < 0) != rows[i].swept)
+            fail_msg("%s was %s", name, rows[i].swept ? "left" : "swept");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_cgroup__removed_everywhere, make, clear),
         cmocka_unit_test_setup_teardown(test_cgroup__what_is_held_is_told, make, clear),
+        cmocka_unit_test_setup_teardown(test_cgroup__sweep_takes_only_what_is_abandoned, make, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
