@@ -231,7 +231,7 @@ static int list_handover(const struct prepared *prepared, struct prepared_step *
         return -1;
     step->handover = items;
     items[count++] = strdup(request->has_code ? "code" : "files");
-    items[count++] = strdup(prepared->entry);
+    items[count++] = command_file(prepared->entry);
     bool failed = asprintf(&items[count++], "%zu", request->args.count) < 0;
     for (size_t i = 0; i < request->args.count; i++)
         items[count++] = strdup(request->args.items[i]);

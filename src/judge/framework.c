@@ -128,8 +128,9 @@ static json_t *runner_args(const struct framework *framework, const json_t *file
     for (size_t i = 0; args && i < ARRAY_LEN(choices) && json_array_size(args) == 1; i++)
         json_object_foreach((json_t *)files, path, content)
         {
-            if (matches(choices[i], path))
-                json_array_append_new(args, json_string(path));
+            auto_free char *name = matches(choices[i], path) ? command_file(path) : NULL;
+            if (name)
+                json_array_append_new(args, json_string(name));
         }
     return args;
 }

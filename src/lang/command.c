@@ -1,5 +1,6 @@
 /* Owns how a step of a manifest becomes a command: the placeholders, the environment and where argv[0] may lie. Pure;
  * it never looks at the caller's environment or at the file system. Called when a run is prepared. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,8 +80,27 @@ static const char *const placeholders[VALUE_COUNT] = {
 
 struct values {
     const char *text[VALUE_COUNT]; /* NULL: no placeholder in this command */
+    char *entry;                   /* owned */
     char numbers[VALUE_COUNT][24];
 };
+
+/* A name with an extension that begins like a word is no option ("-c"), no list of options ("@names"), no standard
+ * input
+ * ("-") and no command of an interpreter ("inspect"), and stays as it is in what programs and compilers say. */
+char *command_file(const char *path)
+{
+    char *text = NULL;
+    bool is_plain = (isalnum((unsigned char)*path) || *path == '_') && strchr(path, '.');
+    if (is_plain)
+        return strdup(path);
+    return asprintf(&text, "./%s", path) < 0 ? NULL : text;
+}
+
+static void cleanup_values(struct values *values)
+{
+    free(values->entry);
+}
+#define auto_values __attribute__((cleanup(cleanup_values)))
 
 static void set_number(struct values *values, int which, int64_t number)
 {
@@ -88,7 +108,7 @@ static void set_number(struct values *values, int which, int64_t number)
     values->text[which] = values->numbers[which];
 }
 
-static void values_fill(struct values *values, const struct command_input *input)
+static int values_fill(struct values *values, const struct command_input *input, cordon_error *err)
 {
     int64_t memory = input->limits->value[LIMIT_MEMORY_BYTES];
     int64_t cpus = input->limits->value[LIMIT_CPUS];
@@ -99,12 +119,16 @@ static void values_fill(struct values *values, const struct command_input *input
     int64_t mib = memory >> 20;
 
     *values = (struct values){0};
-    values->text[VALUE_ENTRY] = input->entry ? input->entry : "";
+    values->entry = input->entry ? command_file(input->entry) : strdup("");
+    if (!values->entry)
+        return error_nomem(err);
+    values->text[VALUE_ENTRY] = values->entry;
     set_number(values, VALUE_MEMORY_MB, mib > 0 ? mib : 1);
     /* The rest is for stacks, code and buffers outside the heap. */
     set_number(values, VALUE_HEAP_MB, mib * 3 / 4 > 0 ? mib * 3 / 4 : 1);
     set_number(values, VALUE_MEMORY_BYTES, memory);
     set_number(values, VALUE_CPUS, whole_cpus > 0 ? whole_cpus : 1);
+    return 0;
 }
 
 /* Anything in braces that is not a placeholder stays as it is: templates hold program text too. */
@@ -146,7 +170,7 @@ static void build_argv(struct list *argv, const char *const *templates, unsigned
                 list_add(argv, input->args->items[n]);
         } else if (strcmp(template, "{sources}") == 0) {
             for (char *const *source = input->sources; source && *source; source++)
-                list_add(argv, *source);
+                list_take(argv, command_file(*source));
         } else
             list_take(argv, expand(template, values));
     }
@@ -224,8 +248,10 @@ int command_build(const struct manifest_step *step, const struct command_input *
                   cordon_error *err)
 {
     auto_list struct list argv = {0}, env = {0};
-    struct values values;
-    values_fill(&values, input);
+    auto_values struct values values = {0};
+    int failed = values_fill(&values, input, err);
+    if (failed)
+        return failed;
     build_argv(&argv, step->argv, step->argv_count, input, &values);
     base_variables(&env);
     manifest_variables(&env, step->env, step->env_count, &values);
@@ -241,10 +267,12 @@ static int build_waiting(const struct manifest *manifest, const struct manifest_
     auto_list struct list argv = {0}, env = {0};
     auto_buf struct buf preload = {0};
     const struct manifest_warm *warm = manifest->warm;
-    struct values values;
-    values_fill(&values, input);
+    auto_values struct values values = {0};
+    int rc = values_fill(&values, input, err);
+    if (rc < 0)
+        return rc;
     values.text[VALUE_ENTRY] = manifest->file;
-    int rc = manifest_bootstrap(manifest, &values.text[VALUE_BOOTSTRAP], err);
+    rc = manifest_bootstrap(manifest, &values.text[VALUE_BOOTSTRAP], err);
     if (rc < 0)
         return rc;
     for (unsigned i = 0; i < tier->preload_count; i++)

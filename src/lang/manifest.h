@@ -181,6 +181,9 @@ struct command_input {
     const struct limits *limits;
 };
 
+/* A file of the work directory as a word of a command, freed by the caller: "./-c" for what could be taken for anything
+ * but a file's name. NULL when memory is out. */
+char *command_file(const char *path);
 int command_build(const struct manifest_step *step, const struct command_input *input, struct command *command,
                   cordon_error *err);
 /* The command of a waiting interpreter: the manifest's run step lends its variables, the input its limits. The

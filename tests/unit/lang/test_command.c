@@ -44,8 +44,37 @@ static void test_command__leaves_other_braces_alone(void **state)
 {
     (void)state;
     struct command command = build((const char *const[]){"x", "{ {cpu} {cpus", "{", "${entry}", "x{args}", "", NULL},
-                                   (struct command_input){.entry = "e"});
-    assert_strings(command.argv, (const char *const[]){"x", "{ {cpu} {cpus", "{", "$e", "x{args}", "", NULL});
+                                   (struct command_input){.entry = "e.x"});
+    assert_strings(command.argv, (const char *const[]){"x", "{ {cpu} {cpus", "{", "$e.x", "x{args}", "", NULL});
+    command_free(&command);
+}
+
+static void test_command__a_file_name_is_no_option(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"main.py", "main.py"},
+                                           {"_a.c", "_a.c"},
+                                           {"7.x", "7.x"},
+                                           {"d/-x.py", "d/-x.py"},
+                                           {"-c", "./-c"},
+                                           {"-x.py", "./-x.py"},
+                                           {"--help", "./--help"},
+                                           {"-", "./-"},
+                                           {"@list.c", "./@list.c"},
+                                           {"inspect", "./inspect"},
+                                           {"+x.sh", "./+x.sh"},
+                                           {" a.py", "./ a.py"},
+                                           {"-fplugin=x.c", "./-fplugin=x.c"},
+                                           {".x.py", "./.x.py"},
+                                           {"\xc3\xa9.py", "./\xc3\xa9.py"}};
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        auto_free char *text = command_file(pairs[i][0]);
+        assert_string_equal(text, pairs[i][1]);
+    }
+    struct command command =
+        build((const char *const[]){"x", "{entry}", "{sources}", NULL},
+              (struct command_input){.entry = "-c", .sources = (char *[]){(char *)"-c", (char *)"@b.x", NULL}});
+    assert_strings(command.argv, (const char *const[]){"x", "./-c", "./-c", "./@b.x", NULL});
     command_free(&command);
 }
 
@@ -188,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command__expands_placeholders),
         cmocka_unit_test(test_command__leaves_other_braces_alone),
+        cmocka_unit_test(test_command__a_file_name_is_no_option),
         cmocka_unit_test(test_command__without_arguments_expands_to_none),
         cmocka_unit_test(test_command__later_environment_wins),
         cmocka_unit_test(test_command__of_a_waiting_interpreter),
