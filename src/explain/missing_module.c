@@ -82,10 +82,10 @@ char *hidden_module_hint(const struct explain_input *input, const char *message)
     static const char *const hidden[] = {"module '([^']+)' has no attribute",
                                          "cannot import name '[^']*' from '([^']+)' \\(/work/", NULL};
     auto_free char *module = input->source && input->manifest ? missing_match(hidden, message) : NULL;
-    auto_free char *file = NULL;
-    char *text = NULL;
+    char file[128], *text = NULL;
     size_t length;
-    if (!module || asprintf(&file, "%s.%s", module, input->manifest->extensions[0]) < 0 ||
+    if (!module ||
+        (size_t)snprintf(file, sizeof file, "%s.%s", module, input->manifest->extensions[0]) >= sizeof file ||
         !input->source(input->context, file, &length))
         return NULL;
     return asprintf(&text, "the program's own %.80s hides the module '%.80s': rename the file", file, module) < 0
