@@ -170,8 +170,16 @@ def test_bytes_pass_tests(daemon, name):
     assert stored(daemon, result["id"])["tests"]["cases"][0]["got"] == case["got"]
 
 
+@pytest.fixture(scope="module")
+def large():
+    """A daemon that lets programs print as much as a data directory takes."""
+    with support.Daemon("--output-bytes", "64m", "--held-bytes", "16g") as running:
+        yield running
+
+
 @pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, MIB, 24 * MIB])
-def test_sizes_pass(daemon, size):
+def test_sizes_pass(large, size):
+    daemon = large
     code = f"import sys\nsys.stdout.write('\\0x' * {size // 2} + '\\0' * {size % 2})"
     limits = {"output_bytes": "64m", "memory_bytes": "512m"}
     run = daemon.start("python", code, limits=limits)
