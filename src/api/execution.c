@@ -21,6 +21,11 @@
 #include "service/log.h"
 #include "service/metrics.h"
 
+/* Requests with more code or files are started in a thread, because they are copied and compiled programs are looked up
+ * by their hash. With larger bounds the loop is away for longer; with smaller ones, more runs wait for a thread. */
+#define LONG_REQUEST ((size_t)256 << 10)
+#define LONG_FILES   16
+
 struct execution *execution_ref(struct execution *execution)
 {
     execution->references++;
@@ -98,7 +103,7 @@ static void start(void *context);
 static void on_refused(void *context);
 static void on_output(void *context, int stream, const void *bytes, size_t length);
 static void tell_output(void *context, int stream, const void *bytes, size_t length);
-static void finish(struct execution *execution, json_t *told, const char *status);
+static void finish(struct execution *execution, json_t *told, char *text, size_t length, const char *status);
 
 bool execution_may_fit(const struct execution *execution, struct budget_refusal *why)
 {
@@ -144,6 +149,8 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
         execution_unref(execution);
         return code;
     }
+    execution->is_long = language->compile || execution->request->code.length > LONG_REQUEST ||
+                         execution->request->file_count > LONG_FILES;
     *out = execution;
     return 0;
 }
@@ -176,40 +183,61 @@ static const char *status_of_failure(const cordon_error *err)
 static void fail(struct execution *execution, const cordon_error *err)
 {
     execution->failure = *err;
-    finish(execution, result_of_failure(execution->id, execution->created_at, execution->request->language, err),
-           status_of_failure(err));
+    json_t *told = result_of_failure(execution->id, execution->created_at, execution->request->language, err);
+    size_t length = 0;
+    char *text = json_text(told, &length);
+    finish(execution, told, text, length, status_of_failure(err));
+}
+
+static struct execution *of_item(struct work_item *item)
+{
+    return (struct execution *)((char *)item - offsetof(struct execution, item));
+}
+
+/* In a thread, where it takes long: the text of a Result may be six times as long as what was printed. */
+static void encode(struct execution *execution, json_t *result, const char *status)
+{
+    execution->made = result;
+    execution->made_text = json_text(result, &execution->made_length);
+    execution->made_status = status ? status : "internal_error";
+}
+
+/* What is told of a run whose thread never got to it. */
+static void expect_stop(struct execution *execution)
+{
+    execution->code = error_set(&execution->err, CORDON_EGONE, "daemon", "the daemon stopped before the run had ended");
 }
 
 static void judge(struct work_item *item)
 {
-    struct execution *execution = (struct execution *)((char *)item - offsetof(struct execution, item));
+    struct execution *execution = of_item(item);
     struct judge_options options = {.cancel = &execution->cancelled,
                                     .filter = execution->redactor ? &execution->filter : NULL,
                                     .bound = policy_bound,
                                     .policy = &execution->policy,
                                     .account = &execution->account};
-    if (judge_run(execution->api->engine, execution->asked, &options, &execution->judged, &execution->failure) < 0)
-        execution->judged = NULL;
+    json_t *result = NULL;
+    execution->code = judge_run(execution->api->engine, execution->asked, &options, &result, &execution->err);
+    if (execution->code < 0)
+        return;
+    json_object_set_new(result, "id", json_string(execution->id));
+    json_object_set_new(result, "created_at", json_string(execution->created_at));
+    json_object_set_new(result, "redactions", redactor_counts_json(execution->redactor));
+    encode(execution, result, json_string_value(json_object_get(result, "status")));
+}
+
+static void take_made(struct execution *execution)
+{
+    if (execution->code < 0)
+        fail(execution, &execution->err);
+    else
+        finish(execution, take_ptr(&execution->made), take_ptr(&execution->made_text), execution->made_length,
+               execution->made_status);
 }
 
 static void judged(struct work_item *item)
 {
-    struct execution *execution = (struct execution *)((char *)item - offsetof(struct execution, item));
-    json_t *result = execution->judged;
-    execution->judged = NULL;
-    if (!result) {
-        if (!execution->failure.code)
-            error_set(&execution->failure, CORDON_EGONE, "daemon", "the daemon stopped before the tests were run");
-        cordon_error err = execution->failure;
-        fail(execution, &err);
-        return;
-    }
-    execution->failure = (cordon_error){0};
-    json_object_set_new(result, "id", json_string(execution->id));
-    json_object_set_new(result, "created_at", json_string(execution->created_at));
-    json_object_set_new(result, "redactions", redactor_counts_json(execution->redactor));
-    const char *status = json_string_value(json_object_get(result, "status"));
-    finish(execution, result, status ? status : "internal_error");
+    take_made(of_item(item));
 }
 
 static void keep_quiet(struct execution *execution)
@@ -246,6 +274,42 @@ static bool fits(void *context)
                          NULL);
 }
 
+static void watch(struct execution *execution)
+{
+    execution->watch = (struct loop_watch){.fd = -1, .ready = on_run_ready, .context = execution};
+    if (loop_watch(execution->api->loop, &execution->watch, cordon_run_fd(execution->run), EPOLLIN) < 0) {
+        cordon_error err;
+        error_sys(&err, ENOMEM, "daemon", "the run cannot be watched");
+        fail(execution, &err);
+    } else if (execution->cancelled)
+        cordon_run_cancel(execution->run);
+}
+
+static void begin(struct work_item *item)
+{
+    struct execution *execution = of_item(item);
+    cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
+    options.id = execution->id;
+    options.queue_us = clock_us() - execution->job.queued_us;
+    options.filter = execution->redactor ? &execution->filter : NULL;
+    options.context = execution;
+    options.on_output = on_output;
+    execution->code = (execution->quiet ? run_start_quietly : cordon_run_start)(
+        execution->api->engine, execution->request, &options, &execution->run, &execution->err);
+}
+
+static void begun(struct work_item *item)
+{
+    struct execution *execution = of_item(item);
+    if (execution->code < 0) {
+        fail(execution, &execution->err);
+        return;
+    }
+    if (execution->quiet)
+        keep_quiet(execution);
+    watch(execution);
+}
+
 static void start(void *context)
 {
     struct execution *execution = context;
@@ -266,32 +330,17 @@ static void start(void *context)
     events_running(execution->events);
     if (execution->redactor)
         execution->filter = redactor_filter(execution->redactor);
-    if (execution->tests) {
-        execution->item = (struct work_item){.run = judge, .done = judged};
+    lines_init(&execution->lines, api->loop, tell_output, execution);
+    execution->item = execution->tests ? (struct work_item){.run = judge, .done = judged}
+                                       : (struct work_item){.run = begin, .done = begun};
+    if (execution->tests || execution->is_long) {
+        execution->quiet = false;
+        expect_stop(execution);
         work_submit(api->work, &execution->item);
         return;
     }
-    cordon_run_options options = CORDON_RUN_OPTIONS_INIT;
-    options.id = execution->id;
-    options.queue_us = clock_us() - execution->job.queued_us;
-    options.filter = execution->redactor ? &execution->filter : NULL;
-    options.context = execution;
-    options.on_output = on_output;
-    lines_init(&execution->lines, api->loop, tell_output, execution);
-    execution->watch = (struct loop_watch){.fd = -1, .ready = on_run_ready, .context = execution};
-    int (*begin)(cordon_engine *, const cordon_request *, const cordon_run_options *, cordon_run **, cordon_error *) =
-        execution->quiet ? run_start_quietly : cordon_run_start;
-    if (begin(api->engine, execution->request, &options, &execution->run, &err) < 0) {
-        fail(execution, &err);
-        return;
-    }
-    if (execution->quiet)
-        keep_quiet(execution);
-    if (loop_watch(api->loop, &execution->watch, cordon_run_fd(execution->run), EPOLLIN) < 0) {
-        error_sys(&err, ENOMEM, "daemon", "the run cannot be watched");
-        fail(execution, &err);
-    } else if (execution->cancelled)
-        cordon_run_cancel(execution->run);
+    begin(&execution->item);
+    begun(&execution->item);
 }
 
 static void on_refused(void *context)
@@ -325,28 +374,58 @@ static void add_redactions(const struct execution *execution, cordon_result *res
         cordon_result_add_redaction(result, rows[i].rule, rows[i].where, rows[i].count);
 }
 
+/* The run has ended, well or not. */
+static void make_result(struct execution *execution)
+{
+    cordon_result *result = NULL;
+    if (execution->code > 0)
+        execution->code = cordon_run_wait(execution->run, &result, &execution->err);
+    if (execution->code < 0)
+        return;
+    add_redactions(execution, result);
+    encode(execution, result_object(result), cordon_status_name(cordon_result_status(result)));
+    cordon_result_free(result);
+}
+
+static void advance(struct work_item *item)
+{
+    struct execution *execution = of_item(item);
+    execution->code = run_advance(execution->run, &execution->err);
+    execution->goes_on = execution->code == 0;
+    if (!execution->goes_on)
+        make_result(execution);
+}
+
+static void advanced(struct work_item *item)
+{
+    struct execution *execution = of_item(item);
+    if (execution->goes_on) {
+        watch(execution);
+        return;
+    }
+    account_add(&execution->account, run_account(execution->run));
+    take_made(execution);
+}
+
 static void on_run_ready(void *context, uint32_t events)
 {
     struct execution *execution = context;
-    cordon_error err;
-    cordon_result *result = NULL;
     (void)events;
-    int code = cordon_run_dispatch(execution->run, &err);
-    if (code == 0)
+    execution->code = run_dispatch(execution->run, &execution->err);
+    if (execution->code == 0)
         return;
     loop_forget(execution->api->loop, &execution->watch);
-    if (code > 0)
-        code = cordon_run_wait(execution->run, &result, &err);
-    account_add(&execution->account, run_account(execution->run));
-    if (code < 0) {
-        fail(execution, &err);
+    execution->goes_on = false;
+    if (execution->code == RUN_LONG) {
+        forget_quiet(execution);
+        run_watch_output(execution->run);
+        expect_stop(execution);
+        execution->item = (struct work_item){.run = advance, .done = advanced};
+        work_submit(execution->api->work, &execution->item);
         return;
     }
-    add_redactions(execution, result);
-    json_t *told = result_object(result);
-    cordon_status status = cordon_result_status(result);
-    cordon_result_free(result);
-    finish(execution, told, cordon_status_name(status));
+    make_result(execution);
+    advanced(&execution->item);
 }
 
 /* The end */
@@ -378,12 +457,11 @@ size_t execution_bytes(const struct execution *execution)
 
 /* Whoever waits is told; everything that can wait until that is sent is left to executions_record(). A run that was
  * refused before any cell ran leaves no record, unless it was announced. */
-static void finish(struct execution *execution, json_t *told, const char *status)
+static void finish(struct execution *execution, json_t *told, char *text, size_t length, const char *status)
 {
     struct api *api = execution->api;
-    char *text = told ? json_text(told, NULL) : NULL;
     execution->told = told;
-    execution->text = text ? http_text_new(text, strlen(text)) : NULL;
+    execution->text = text ? http_text_new(text, length) : NULL;
     execution->result = execution->text ? execution->text->bytes : NULL;
     if (!execution->result && !execution->failure.code) {
         error_nomem(&execution->failure);

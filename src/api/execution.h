@@ -18,6 +18,9 @@ struct waiter {
     void (*done)(struct waiter *waiter, struct execution *execution);
 };
 
+/* A request smaller than this stays with what is kept of its run, so that a report need not ask the store. */
+#define REQUEST_KEPT_BYTES ((uint64_t)64 << 10)
+
 enum execution_state { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_DONE };
 
 struct execution {
@@ -46,9 +49,16 @@ struct execution {
     struct hold output, request_held;
     cordon_run *run;
     struct loop_watch watch;
-    struct work_item item;
+    struct work_item item; /* what a thread does for it; nobody else touches its run meanwhile */
     atomic_bool cancelled;
-    json_t *judged;
+    bool goes_on;     /* the thread that had it left another step to wait for */
+    bool is_long;     /* what has to be done before it starts is a thread's work */
+    cordon_error err; /* of that thread */
+    int code;
+    json_t *made; /* the Result that it made, with its text and status */
+    char *made_text;
+    size_t made_length;
+    const char *made_status;
     cordon_error failure; /* why it did not run; code 0: it did */
     struct events *events;
     struct lines lines;

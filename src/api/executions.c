@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "explain/debug.h"
+#include "output/json_text.h"
 #include "output/utf8.h"
 
 /* Bytes of memory for each byte that is kept of a run: it is read, becomes a JSON value, and then JSON, with six bytes
@@ -29,8 +30,10 @@ struct question {
     void (*answer)(struct call *call, struct question *question);
     uint64_t ticket; /* what had ended when it was asked */
     size_t offset;
-    bool sse;
+    bool sse, plain;
     char *text, *request;
+    struct http_text *known; /* the Result, where the daemon still has it */
+    struct events *events;   /* what the run delivered, made of its Result */
     cordon_error err;
     int code;
 };
@@ -45,6 +48,7 @@ static const char *key_of(const struct question *question)
 static void ask_size(struct work_item *item)
 {
     struct question *question = (struct question *)item;
+    recorder_wait(question->api->recorder, question->ticket);
     question->code = store_size(question->api->store, question->id, &question->bytes, &question->err);
 }
 
@@ -73,6 +77,8 @@ static void answer(struct work_item *item)
     free(question->of_key);
     free(question->text);
     free(question->request);
+    events_unref(question->events);
+    http_text_unref(question->known);
     free(question);
 }
 
@@ -119,7 +125,7 @@ static void submit_sized(struct work_item *item)
         answer(&question->item);
     else if (held_take(call, BUDGET_ANSWERS, READ_FACTOR * question->bytes, &call->held)) {
         question->code = CORDON_EGONE;
-        work_submit(question->api->work, &question->item);
+        work_submit(question->api->disk, &question->item);
     } else {
         question->call = NULL; /* it is answered */
         answer(&question->item);
@@ -246,17 +252,13 @@ static void follow_stored(struct call *call, const struct question *question, st
         problem_answer(call->http, 503, "out_of_memory", "out of memory");
 }
 
-/* As if it had just been delivered: all of stdout, then all of stderr. */
-static void tell_events(struct call *call, struct question *question)
+/* As if it had just been delivered: all of stdout, then all of stderr. NULL for a run that has no status yet. */
+static struct events *events_of(const struct question *question, bool *ended)
 {
-    json_t *result = json_loads(question->text, JSON_ALLOW_NUL, NULL);
-    if (!json_is_string(json_object_get(result, "status"))) {
-        json_decref(result);
-        problem_answer(call->http, 409, "not_here", "this run is under way in a daemon that is gone");
-        return;
-    }
-    struct events *events = events_new(is_base64(question));
     static const char *const names[] = {"stdout", "stderr"};
+    json_t *result = json_loads(question->text, JSON_ALLOW_NUL, NULL);
+    *ended = json_is_string(json_object_get(result, "status"));
+    struct events *events = *ended ? events_new(is_base64(question)) : NULL;
     for (int i = 0; i < 2 && events; i++) {
         const json_t *text = json_object_get(result, names[i]);
         events->kept = true;
@@ -264,13 +266,31 @@ static void tell_events(struct call *call, struct question *question)
             add_output(events, i + 1, text);
     }
     json_decref(result);
+    return events;
+}
+
+static int ask_events(struct question *question)
+{
+    bool ended = false;
+    int code = ask_both(question);
+    if (code < 0)
+        return code;
+    question->events = events_of(question, &ended);
+    return ended && !question->events ? error_nomem(&question->err) : 0;
+}
+
+static void tell_events(struct call *call, struct question *question)
+{
     size_t length = strlen(question->text);
+    if (!question->events) {
+        problem_answer(call->http, 409, "not_here", "this run is under way in a daemon that is gone");
+        return;
+    }
     struct http_text *text = http_text_new(take_ptr(&question->text), length);
-    if (events && text)
-        follow_stored(call, question, events, text);
+    if (text)
+        follow_stored(call, question, question->events, text);
     else
         problem_answer(call->http, 503, "out_of_memory", "out of memory");
-    events_unref(events);
     http_text_unref(text);
 }
 
@@ -286,7 +306,7 @@ void handle_execution_events(struct call *call)
         answer_events(call, execution, sse, offset, false);
         return;
     }
-    struct question *question = question_new(call, ask_both, tell_events);
+    struct question *question = question_new(call, ask_events, tell_events);
     if (!question)
         return;
     question->offset = offset;
@@ -296,44 +316,54 @@ void handle_execution_events(struct call *call)
 
 /* The debug report. */
 
-static void answer_report(struct call *call, const char *result_text, const char *request_text)
+static char *report_text(const char *result_text, const char *request_text, bool plain)
 {
     json_t *result = json_loads(result_text, JSON_ALLOW_NUL, NULL);
     json_t *request = request_text ? json_loads(request_text, JSON_ALLOW_NUL, NULL) : NULL;
     json_t *report = result ? debug_report(result, request) : NULL;
-    static const char *const types[] = {"application/json", "text/plain"};
-    bool plain = call_prefers(call, types, ARRAY_LEN(types)) == 1;
-    auto_free char *text = report && plain ? debug_text(report) : NULL;
-    if (text)
-        http_answer(call->http, 200, "text/plain; charset=utf-8", text, strlen(text));
-    else if (report)
-        answer_json(call, 200, report);
-    else
-        problem_answer(call->http, 503, "out_of_memory", "out of memory");
+    char *text = !report ? NULL : plain ? debug_text(report) : json_text(report, NULL);
     json_decref(report);
     json_decref(request);
     json_decref(result);
+    return text;
+}
+
+/* In a thread: a result is read and searched, however large it is. */
+static int ask_report(struct question *question)
+{
+    int code = question->known ? 0 : ask_both(question);
+    if (code < 0)
+        return code;
+    char *report =
+        report_text(question->known ? question->known->bytes : question->text, question->request, question->plain);
+    free(question->text);
+    question->text = report;
+    return report ? 0 : error_nomem(&question->err);
 }
 
 static void tell_report(struct call *call, struct question *question)
 {
-    answer_report(call, question->text, question->request);
+    http_answer(call->http, 200, question->plain ? "text/plain; charset=utf-8" : "application/json", question->text,
+                strlen(question->text));
 }
 
 void handle_execution_report(struct call *call)
 {
+    static const char *const types[] = {"application/json", "text/plain"};
     const struct execution *execution = execution_find(call->api, call->id, caller_sees(&call->caller));
     if (execution && execution->state != EXECUTION_DONE) {
         problem_answer(call->http, 409, "running", "the run has not ended yet");
         return;
     }
-    if (execution && execution->result && execution->asked) {
-        auto_free char *asked = execution_text(execution);
-        answer_report(call, execution->result, asked);
+    struct question *question = question_new(call, ask_report, tell_report);
+    if (!question)
         return;
-    }
-    struct question *question = question_new(call, ask_both, tell_report);
-    if (question)
+    question->plain = call_prefers(call, types, ARRAY_LEN(types)) == 1;
+    if (execution && execution->text && execution->asked && execution->request_held.amount < REQUEST_KEPT_BYTES) {
+        question->known = http_text_ref(execution->text);
+        question->request = execution_text(execution);
+        submit(call, question);
+    } else
         submit_large(call, question);
 }
 

@@ -165,6 +165,7 @@ static void tell_metrics(struct call *call, const struct asking *asking)
                               .queued = admission_queued(api->admission),
                               .connections = http_server_connections(api->server),
                               .memory_bytes = admission_memory(api->admission),
+                              .loop = loop_load(api->loop),
                               .pools = pools};
     for (int kind = 0; kind < BUDGET_COUNT && kind < METRICS_BUDGETS; kind++) {
         now.held[kind].budget = budget_name((enum budget_kind)kind);

@@ -13,10 +13,8 @@
 
 #define KEEP_US (UINT64_C(60) * 1000000)
 /* Of one caller: a small one counts as that part of what it may keep. */
-#define KEEP_MAX 1000
-/* A request smaller than this stays with what is kept of its run, so that a report need not ask the store. */
-#define REQUEST_KEPT_BYTES ((uint64_t)64 << 10)
-#define PING_SECS          15
+#define KEEP_MAX  1000
+#define PING_SECS 15
 /* The client has the processor first. */
 #define RECORD_US 1000
 

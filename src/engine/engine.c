@@ -134,6 +134,7 @@ int cordon_engine_open(const cordon_engine_options *options, cordon_engine **out
     pthread_mutex_init(&engine->versions_lock, NULL);
     pthread_mutex_init(&engine->proofs_lock, NULL);
     pthread_mutex_init(&engine->kept_proofs_lock, NULL);
+    pthread_mutex_init(&engine->learning_lock, NULL);
     pthread_mutex_init(&engine->pools_lock, NULL);
     pthread_mutex_init(&engine->bell.lock, NULL);
     auto_free char *warden_path = NULL, *own = places_own_directory();
@@ -199,6 +200,7 @@ void engine_unref(struct cordon_engine *engine)
     pthread_mutex_destroy(&engine->versions_lock);
     pthread_mutex_destroy(&engine->proofs_lock);
     pthread_mutex_destroy(&engine->kept_proofs_lock);
+    pthread_mutex_destroy(&engine->learning_lock);
     free(engine);
 }
 

@@ -15,8 +15,8 @@ struct cordon_engine {
     pid_t warden;
     int warden_pidfd;
     struct catalog *catalog;
-    uint32_t optional; /* controls that every run tolerates missing */
-    pthread_mutex_t versions_lock;
+    uint32_t optional;                            /* controls that every run tolerates missing */
+    pthread_mutex_t versions_lock, learning_lock; /* the second is held while a runtime is asked, and taken first */
     struct version *versions;
     pthread_mutex_t proofs_lock; /* one proving at a time */
     pthread_mutex_t kept_proofs_lock;
@@ -55,6 +55,10 @@ void places_free(char **directories);
 /* version.c: the version a language's runtime prints, from a cache keyed by the runtime's file, or from a run of it in
  * a cell. NULL when it cannot be told. Owned by the engine. */
 const char *version_of(struct cordon_engine *engine, const struct manifest *manifest);
+/* Whether version_of() needs no cell. */
+bool version_is_known(struct cordon_engine *engine, const struct manifest *manifest);
+/* Asks for those of all languages, while `go_on` says so; may take long. */
+void versions_learn(struct cordon_engine *engine, int (*go_on)(void *context), void *context);
 void versions_free(struct cordon_engine *engine);
 
 /* What an interpreter loads to be forked, opened; -1 when it is not there. */

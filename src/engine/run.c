@@ -24,6 +24,10 @@
 #include "engine/run.h"
 #include "engine/warm.h"
 
+/* Results with less output are made at once, in the caller's thread. With a larger bound a daemon's loop is away for
+ * longer; with a smaller one, more short runs pay for the way to another thread and back, about 50 us. */
+#define SHORT_BYTES 65536
+
 enum stage { STAGE_COMPILE, STAGE_PROGRAM, STAGE_DONE };
 
 struct cordon_run {
@@ -484,12 +488,21 @@ static int fail(cordon_run *run, int code, cordon_error *err)
     return code;
 }
 
-int cordon_run_dispatch(cordon_run *run, cordon_error *err)
+/* Whether what follows a cell's end may take longer than a loop may be away: files are read and hashed, output is
+ * copied and encoded, messages are searched, or a version has to be asked for in a cell. */
+static bool is_long(const cordon_run *run)
 {
-    REQUIRE(run, err);
-    cordon_error local;
-    if (!err)
-        err = &local;
+    const struct exchange *exchange = &run->exchange;
+    if (exchange->state != EXCHANGE_ENDED)
+        return false;
+    return run->stage == STAGE_COMPILE || exchange->ended.status != CORDON_STATUS_OK ||
+           run->prepared.request->collect.count ||
+           exchange->streams[0].total + exchange->streams[1].total + exchange->value.length > SHORT_BYTES ||
+           !version_is_known(run->engine, run->prepared.manifest);
+}
+
+int run_dispatch(cordon_run *run, cordon_error *err)
+{
     if (run->failure.code) {
         *err = run->failure;
         return err->code;
@@ -497,9 +510,24 @@ int cordon_run_dispatch(cordon_run *run, cordon_error *err)
     if (run->stage == STAGE_DONE)
         return 1;
     check_cancel(run);
-    enum exchange_state state = exchange_dispatch(&run->exchange);
-    if (state == EXCHANGE_RUNNING)
+    if (exchange_dispatch(&run->exchange) == EXCHANGE_RUNNING)
         return 0;
+    return is_long(run) ? RUN_LONG : run_advance(run, err);
+}
+
+int cordon_run_dispatch(cordon_run *run, cordon_error *err)
+{
+    REQUIRE(run, err);
+    cordon_error local;
+    if (!err)
+        err = &local;
+    int code = run_dispatch(run, err);
+    return code == RUN_LONG ? run_advance(run, err) : code;
+}
+
+int run_advance(cordon_run *run, cordon_error *err)
+{
+    enum exchange_state state = run->exchange.state;
     int code;
     bool unmountable = state == EXCHANGE_FAILED && run->step.prebuilt >= 0 && !run->no_prebuilt;
     if (state == EXCHANGE_VOID || unmountable) {

@@ -24,6 +24,13 @@ int run_start_quietly(cordon_engine *engine, const cordon_request *request, cons
 /* From here on output is taken as it comes. */
 void run_watch_output(cordon_run *run);
 
+/* cordon_run_dispatch() for a loop that must not be away for long: RUN_LONG when something that may take long comes
+ * next. Then run_advance() does it, in any thread, and returns what cordon_run_dispatch() would have. Until it has,
+ * nothing but cordon_run_cancel() may be called for this run. */
+#define RUN_LONG 2
+int run_dispatch(cordon_run *run, cordon_error *err);
+int run_advance(cordon_run *run, cordon_error *err);
+
 /* What the run's cells used so far, also when the run failed. Lives as long as the run. */
 const struct account *run_account(const cordon_run *run);
 

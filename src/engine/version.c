@@ -113,35 +113,94 @@ static char *look_up(struct cordon_engine *engine, const struct manifest *manife
     return text;
 }
 
-const char *version_of(struct cordon_engine *engine, const struct manifest *manifest)
+/* The file that a manifest's command for its version runs, or NULL. */
+static const char *find_file(const struct manifest *manifest, struct command *command)
 {
     struct manifest_step step = {.argv = manifest->version, .argv_count = manifest->version_count};
     struct limits limits = {0};
-    struct command command = {0};
     char *no_sources[] = {NULL};
     struct command_input input = {.entry = manifest->file, .sources = no_sources, .limits = &limits};
     if (!manifest->version_count || limits_complete(&limits, NULL, NULL) < 0 ||
-        command_build(&step, &input, &command, NULL) < 0)
+        command_build(&step, &input, command, NULL) < 0)
         return NULL;
-    const char *file = environment_find(command.candidates);
-    auto_free char *key = file ? cache_key(manifest, file) : NULL;
-    const char *found = NULL;
-    if (key) {
-        pthread_mutex_lock(&engine->versions_lock);
-        struct version *version = engine->versions;
-        while (version && strcmp(version->key, key) != 0)
-            version = version->next;
-        if (!version && (version = calloc(1, sizeof *version))) {
-            version->text = look_up(engine, manifest, &command, key);
-            version->key = take_ptr(&key);
-            version->next = engine->versions;
-            engine->versions = version;
-        }
-        found = version ? version->text : NULL;
-        pthread_mutex_unlock(&engine->versions_lock);
+    return environment_find(command->candidates);
+}
+
+static const struct version *find_known(struct cordon_engine *engine, const char *key)
+{
+    pthread_mutex_lock(&engine->versions_lock);
+    const struct version *version = engine->versions;
+    while (version && strcmp(version->key, key) != 0)
+        version = version->next;
+    pthread_mutex_unlock(&engine->versions_lock);
+    return version;
+}
+
+/* Rows are never changed or removed, so they may be read without the lock. */
+static const struct version *add(struct cordon_engine *engine, char **key, char *text)
+{
+    struct version *version = calloc(1, sizeof *version);
+    if (!version) {
+        free(text);
+        return NULL;
     }
+    version->key = take_ptr(key);
+    version->text = text;
+    pthread_mutex_lock(&engine->versions_lock);
+    version->next = engine->versions;
+    engine->versions = version;
+    pthread_mutex_unlock(&engine->versions_lock);
+    return version;
+}
+
+/* One thread asks, the others wait for its answer; whoever only looks at what is known waits for nobody. */
+static const struct version *learn(struct cordon_engine *engine, const struct manifest *manifest,
+                                   const struct command *command, char **key)
+{
+    pthread_mutex_lock(&engine->learning_lock);
+    const struct version *version = find_known(engine, *key);
+    if (!version)
+        version = add(engine, key, look_up(engine, manifest, command, *key));
+    pthread_mutex_unlock(&engine->learning_lock);
+    return version;
+}
+
+/* False when it has to be asked for; with `ask` it is. */
+static bool find(struct cordon_engine *engine, const struct manifest *manifest, bool ask, const char **text)
+{
+    struct command command = {0};
+    const char *file = find_file(manifest, &command);
+    auto_free char *key = file ? cache_key(manifest, file) : NULL;
+    const struct version *version = key ? find_known(engine, key) : NULL;
+    bool there = !key || version;
+    if (!there && ask)
+        version = learn(engine, manifest, &command, &key);
+    *text = version ? version->text : NULL;
     command_free(&command);
-    return found;
+    return there;
+}
+
+bool version_is_known(struct cordon_engine *engine, const struct manifest *manifest)
+{
+    const char *text;
+    return find(engine, manifest, false, &text);
+}
+
+const char *version_of(struct cordon_engine *engine, const struct manifest *manifest)
+{
+    const char *text;
+    find(engine, manifest, true, &text);
+    return text;
+}
+
+void versions_learn(struct cordon_engine *engine, int (*go_on)(void *context), void *context)
+{
+    const struct manifest *const *manifests;
+    size_t count;
+    if (catalog_all(engine->catalog, &manifests, &count, NULL) < 0)
+        return;
+    for (size_t i = 0; i < count && go_on(context); i++)
+        version_of(engine, manifests[i]);
 }
 
 void versions_free(struct cordon_engine *engine)

@@ -30,6 +30,7 @@ struct walk {
     struct collected *found;
     uint64_t bytes;
     uint64_t entries;
+    uint64_t steps; /* that may still be taken */
     /* The directories from the root down to the current one; one descriptor each. */
     DIR *stack[COLLECT_DEPTH_MAX];
     size_t path_length[COLLECT_DEPTH_MAX]; /* of each, in `path` */
@@ -196,7 +197,7 @@ static int take_literals(struct walk *walk)
     return failed;
 }
 
-static struct glob_match match_path(const struct walk *walk, const char *path)
+static struct glob_match match_path(struct walk *walk, const char *path)
 {
     struct glob_match all = {false, false};
     bool taken = false;
@@ -205,7 +206,7 @@ static struct glob_match match_path(const struct walk *walk, const char *path)
             taken = taken || !strcmp(walk->globs[i], path);
             continue;
         }
-        struct glob_match one = glob_match(walk->globs[i], path);
+        struct glob_match one = glob_match_within(walk->globs[i], path, &walk->steps);
         all.path = all.path || one.path;
         all.beneath = all.beneath || one.beneath;
     }
@@ -284,6 +285,11 @@ static int walk_all(struct walk *walk)
         int failed = visit(walk, entry);
         if (failed)
             return failed;
+        if (!walk->steps) {
+            collect_skip(walk->found, walk_place(walk), NULL,
+                         "its names take too long to compare with the globs: not all were looked at");
+            return 0;
+        }
     }
     return 0;
 }
@@ -308,6 +314,7 @@ int collect_changed(int work_fd, char *const *globs, size_t glob_count, struct c
     walk->work_fd = work_fd;
     walk->globs = globs;
     walk->glob_count = glob_count;
+    walk->steps = COLLECT_STEPS_MAX;
     walk->found = &found;
     walk->known = known;
     walk->known_count = known_count;

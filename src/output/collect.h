@@ -40,6 +40,9 @@ struct collected {
 #define COLLECT_DEPTH_MAX        32
 /* Directory entries looked at before giving up, so that 10^6 names cost a bounded time. */
 #define COLLECT_ENTRIES_MAX 200000
+/* Steps of comparing names with globs, about a nanosecond or two each. With a larger bound a program that leaves many
+ * long names keeps a thread of its caller for longer; with a smaller one, the last of many names are not looked at. */
+#define COLLECT_STEPS_MAX 200000000
 /* How many of the files that were left out are named: a program may leave out as many as it likes. */
 #define COLLECT_SKIPPED_MAX 100
 

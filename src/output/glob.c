@@ -61,17 +61,27 @@ static bool match_one(struct part pattern, size_t *at, unsigned char c)
     return pattern.text[(*at)++] == (char)c || item == '?';
 }
 
+static bool spend(uint64_t *steps, uint64_t count)
+{
+    *steps -= count < *steps ? count : *steps;
+    return *steps;
+}
+
 /* Only the last `*` ever needs to be tried longer: what an earlier one matched stays right. */
-static bool match_part(struct part pattern, struct part name)
+static bool match_part(struct part pattern, struct part name, uint64_t *steps)
 {
     size_t p = 0, n = 0, star = SIZE_MAX, star_name = 0;
     while (n < name.length) {
+        size_t before = p;
         if (p < pattern.length && pattern.text[p] == '*') {
             star = ++p;
             star_name = n;
             continue;
         }
-        if (p < pattern.length && match_one(pattern, &p, (unsigned char)name.text[n])) {
+        bool same = p < pattern.length && match_one(pattern, &p, (unsigned char)name.text[n]);
+        if (!spend(steps, 1 + p - before))
+            return false;
+        if (same) {
             n++;
             continue;
         }
@@ -86,7 +96,7 @@ static bool match_part(struct part pattern, struct part name)
 }
 
 /* A set of positions in the pattern, advanced by one path component at a time; `**` keeps its own position. */
-struct glob_match glob_match(const char *glob, const char *path)
+struct glob_match glob_match_within(const char *glob, const char *path, uint64_t *steps)
 {
     struct part parts[GLOB_COMPONENTS_MAX];
     unsigned count = 0;
@@ -105,17 +115,24 @@ struct glob_match glob_match(const char *glob, const char *path)
             break;
         struct part name = next_part(&at);
         uint64_t next = 0;
+        spend(steps, count);
         for (unsigned i = 0; i < count; i++) {
             if (!(live >> i & 1))
                 continue;
             if (is_any_depth(parts[i]))
                 next |= UINT64_C(1) << i | (i + 1 == count ? end : 0);
-            else if (match_part(parts[i], name))
+            else if (match_part(parts[i], name, steps))
                 next |= UINT64_C(2) << i;
         }
         live = next;
     }
     return (struct glob_match){(live & end) != 0, (live & (end - 1)) != 0};
+}
+
+struct glob_match glob_match(const char *glob, const char *path)
+{
+    uint64_t steps = UINT64_MAX;
+    return glob_match_within(glob, path, &steps);
 }
 
 bool glob_has_magic(const char *glob)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,7 +19,33 @@ struct loop {
     void *hook_context;
     struct epoll_event events[EVENTS_MAX];
     int event_count, event_at;
+    struct loop_load load;
 };
+
+/* What this thread has used of a processor: unlike the clock, it does not count the time of others on a busy machine.
+ */
+static uint64_t own_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
+}
+
+static void count_turn(struct loop *loop, uint64_t us)
+{
+    struct loop_load *load = &loop->load;
+    load->turns++;
+    load->busy_us += us;
+    if (us > load->longest_us)
+        load->longest_us = us;
+    if (us > LOOP_LONG_US)
+        load->long_turns++;
+}
+
+struct loop_load loop_load(const struct loop *loop)
+{
+    return loop->load;
+}
 
 struct loop *loop_new(void)
 {
@@ -113,10 +140,13 @@ static int wait_ms(struct loop *loop)
 void loop_run(struct loop *loop)
 {
     loop->stopped = false;
-    while (!loop->stopped) {
+    for (uint64_t began = own_us(); !loop->stopped;) {
         int timeout = wait_ms(loop);
         if (loop->stopped)
             return;
+        uint64_t now = own_us();
+        count_turn(loop, now - began);
+        began = now;
         loop->event_count = epoll_wait(loop->epoll, loop->events, EVENTS_MAX, timeout);
         if (loop->event_count < 0 && errno != EINTR)
             return;

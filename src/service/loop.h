@@ -37,4 +37,12 @@ void loop_set_hook(struct loop *loop, int (*before_sleep)(void *context), void *
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
+/* How long the loop was away from waiting, in processor time of its thread: everybody waits for that. */
+#define LOOP_LONG_US 50000
+struct loop_load {
+    uint64_t turns, busy_us, longest_us;
+    uint64_t long_turns; /* longer than LOOP_LONG_US */
+};
+struct loop_load loop_load(const struct loop *loop);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "engine/account.h"
 #include "output/redact.h"
+#include "service/loop.h"
 
 struct metrics_run {
     const char *language, *status;
@@ -30,6 +31,7 @@ struct metrics_now {
     uint64_t memory_bytes; /* promised to running cells */
     const json_t *pools;   /* of cordon_pools(), or NULL */
     uint64_t store_pending;
+    struct loop_load loop;
     struct {
         const char *budget;
         uint64_t held, most;

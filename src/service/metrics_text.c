@@ -247,6 +247,19 @@ static void put_now(const struct metrics_now *now, struct buf *out)
     }
 }
 
+static void put_loop(const struct loop_load *load, struct buf *out)
+{
+    put_head(out, "cordon_loop_turns_total", "counter", "Turns of the daemon's loop.");
+    put_sample(out, "cordon_loop_turns_total", NULL, (double)load->turns);
+    put_head(out, "cordon_loop_long_turns_total", "counter",
+             "Turns that took more than 50 ms of processor time, while nobody else was served.");
+    put_sample(out, "cordon_loop_long_turns_total", NULL, (double)load->long_turns);
+    put_head(out, "cordon_loop_cpu_seconds_total", "counter", "Processor time of the daemon's loop.");
+    put_sample(out, "cordon_loop_cpu_seconds_total", NULL, (double)load->busy_us / 1e6);
+    put_gauge(out, "cordon_loop_longest_turn_seconds", "The most processor time of one turn since the start.",
+              (double)load->longest_us / 1e6);
+}
+
 /* Field 22 of /proc/self/stat: ticks from boot to the start of this process. */
 static void put_start_time(struct buf *out)
 {
@@ -311,6 +324,7 @@ void metrics_write(const struct counts *counts, const struct metrics_now *now, s
     put_http(counts, out);
     put_unrecorded(counts, out);
     put_now(now, out);
+    put_loop(&now->loop, out);
     put_held(now, out);
     put_process(out);
 }

@@ -47,7 +47,7 @@ struct daemon {
     struct loop_watch signals;
     struct loop_timer deadline; /* of the draining */
     bool late;                  /* that is over: whoever does not read his answer has had his time */
-    struct work_item prebuilding, key_reading;
+    struct work_item prebuilding, version_learning, key_reading;
     struct loop_timer key_timer;
     atomic_bool leaving;
     char *tls_cert, *tls_key, *secrets;
@@ -483,7 +483,14 @@ static void prebuild(struct work_item *item)
             log_error("prebuild", &err);
 }
 
-static void prebuilt(struct work_item *item)
+/* In a thread, so that the first result of a language need not wait for its version. */
+static void learn_versions(struct work_item *item)
+{
+    struct daemon *daemon = (struct daemon *)((char *)item - offsetof(struct daemon, version_learning));
+    versions_learn(daemon->api.engine, is_staying, daemon);
+}
+
+static void done_aside(struct work_item *item)
 {
     (void)item;
 }
@@ -554,9 +561,11 @@ int serve(struct config *config, serve_settle *settle, const void *context)
     loop_set_timer(api->loop, &daemon.key_timer, clock_us() + KEYS_US);
     tell_ready(api);
     readiness_start(api);
-    daemon.prebuilding = (struct work_item){.run = prebuild, .done = prebuilt};
+    daemon.prebuilding = (struct work_item){.run = prebuild, .done = done_aside};
     if (api->config->warm && *api->config->warm)
         work_submit(api->work, &daemon.prebuilding);
+    daemon.version_learning = (struct work_item){.run = learn_versions, .done = done_aside};
+    work_submit(api->work, &daemon.version_learning);
     loop_run(api->loop);
     close_all(&daemon);
     return daemon.exit_code;

@@ -104,6 +104,32 @@ static void test_glob__cost_is_bounded(void **state)
     assert_true(clock_us() - start < 10 * 1000 * 1000);
 }
 
+/* However many names there are, and whatever they and the globs are, the steps bound what is done. */
+static void test_glob__steps_are_bounded(void **state)
+{
+    (void)state;
+    char glob[1001] = "", name[256];
+    for (size_t i = 0; i < 1000; i += 2)
+        memcpy(glob + i, "*a", 3);
+    memset(name, 'a', 255);
+    name[255] = '\0';
+    uint64_t steps = 1000000, before = steps;
+    assert_true(glob_match_within("*.txt", "a.txt", &steps).path);
+    assert_in_range(before - steps, 5, 20);
+    before = steps;
+    assert_false(glob_match_within(glob, name, &steps).path);
+    assert_in_range(before - steps, 255, 200000);
+    int count = 0;
+    for (; steps; count++)
+        assert_false(glob_match_within(glob, name, &steps).path);
+    assert_true(count < 4000);
+    /* With none left there is no answer, whatever it would be. */
+    assert_false(glob_match_within("?", "a", &steps).path);
+    steps = 3;
+    assert_false(glob_match_within("[abcdefghij]*", "j", &steps).path);
+    assert_int_equal(steps, 0);
+}
+
 static void test_glob__too_many_components_never_match(void **state)
 {
     (void)state;
@@ -121,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_glob__matches),
         cmocka_unit_test(test_glob__magic),
         cmocka_unit_test(test_glob__cost_is_bounded),
+        cmocka_unit_test(test_glob__steps_are_bounded),
         cmocka_unit_test(test_glob__too_many_components_never_match),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
