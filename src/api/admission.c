@@ -14,6 +14,9 @@
 /* So long ago may the waiting be. With more, a single wait leaves places empty for longer. */
 #define WAITED_US UINT64_C(10000000)
 #define MINUTE_US UINT64_C(60000000)
+/* A run that may last longer than this is long. With a larger value, callers may have to wait so long for the first
+ * place that becomes free; with a smaller one, ordinary runs of one caller cannot have every place. */
+#define LONG_US MINUTE_US
 
 struct lane {
     struct lane *next;
@@ -33,6 +36,7 @@ struct admission {
     struct lane *lanes;
     struct loop_timer patience;
     unsigned running, queued;
+    unsigned running_long; /* of those that run */
     uint64_t memory_bytes, processes;
     bool stopped, filling;
 };
@@ -134,13 +138,25 @@ static bool has_share(const struct admission *admission, const struct lane *lane
     return !others || (admission->running + 1 < places && lane->running + left_to_them < half);
 }
 
+static bool is_long(const struct job *job)
+{
+    return job->wall_us > LONG_US;
+}
+
+/* All long runs together have three quarters of the places, one at least. */
+static bool leaves_places(const struct admission *admission, const struct job *job)
+{
+    unsigned most = admission->options.places - (admission->options.places + 3) / 4;
+    return !is_long(job) || admission->running_long < (most ? most : 1);
+}
+
 static bool has_place(const struct admission *admission, const struct lane *lane, const struct job *job)
 {
     const struct admission_options *options = &admission->options;
     if (admission->stopped || admission->running >= options->places ||
         (lane->concurrent && lane->running >= lane->concurrent))
         return false;
-    if (!has_share(admission, lane))
+    if (!has_share(admission, lane) || !leaves_places(admission, job))
         return false;
     if (options->memory_bytes && admission->memory_bytes + job->memory_bytes > options->memory_bytes)
         return false;
@@ -156,6 +172,7 @@ static void place(struct admission *admission, struct job *job)
     lane->running++;
     lane->served_us = clock_us();
     admission->running++;
+    admission->running_long += is_long(job);
     admission->memory_bytes += job->memory_bytes;
     admission->processes += job->processes;
     job->start(job->context);
@@ -265,6 +282,7 @@ void admission_leave(struct admission *admission, struct job *job)
     if (job->placed) {
         job->lane->running--;
         admission->running--;
+        admission->running_long -= is_long(job);
         admission->memory_bytes -= job->memory_bytes;
         admission->processes -= job->processes;
     } else

@@ -1,6 +1,7 @@
 /* Decides which run starts next. Every caller has a lane. While no other caller waits, one caller may have every place.
  * Once another one waits, a free place goes to the lane that has the fewest runs under way, and no lane gets more than
- * a share of the places, so that a caller which floods waits for itself. Places are bounded in number, in memory and in
+ * a share of the places, so that a caller which floods waits for itself. Runs that may last long leave a quarter of the
+ * places to others, because a place cannot be taken back. Places are bounded in number, in memory and in
  * processes over all cells together. One thread. */
 #ifndef API_ADMISSION_H
 #define API_ADMISSION_H
@@ -28,6 +29,7 @@ struct job {
     struct job *next;
     struct lane *lane;
     uint64_t memory_bytes, processes; /* that it may use at most */
+    uint64_t wall_us;                 /* how long it may last */
     uint64_t queued_us;
     bool placed;
     bool (*fits)(void *context); /* whether what it needs besides can be had now; NULL: always */

@@ -67,7 +67,29 @@ static void promise(struct execution *execution, int64_t memory_bytes, int64_t p
     execution->job.processes = processes == LIMIT_UNLIMITED ? 0 : (uint64_t)processes;
 }
 
-static int apply_policy(struct execution *execution, const struct caller *caller, cordon_error *err)
+/* Tests run their cases one after the other in one place. */
+static void promise_time(struct execution *execution, int64_t wall_ms)
+{
+    size_t cases = json_array_size(json_object_get(json_object_get(execution->asked, "tests"), "cases"));
+    uint64_t runs = cases ? cases : 1, most_ms = (uint64_t)LIMIT_UNLIMITED / 1000 / runs;
+    execution->job.wall_us = ((uint64_t)wall_ms < most_ms ? (uint64_t)wall_ms : most_ms) * runs * 1000;
+}
+
+/* What the run may make the daemon hold: its output, and besides what it may collect, leave as its value or have a
+ * compiler print. So much of the latter as the caller could never hold is not charged, or the run could never start. */
+static uint64_t cost_of(const struct execution *execution, const struct manifest *language, int64_t output_bytes)
+{
+    const struct held_parts parts = {.output_bytes = (uint64_t)output_bytes,
+                                     .collects = execution->request->collect.count > 0,
+                                     .has_value = language->value,
+                                     .compiles = language->compile != NULL};
+    uint64_t least = held_cost(&(struct held_parts){.output_bytes = parts.output_bytes}), whole = held_cost(&parts);
+    uint64_t most = budget_most_each(execution->api->budget, BUDGET_OUTPUT);
+    return whole <= most ? whole : least > most ? least : most;
+}
+
+static int apply_policy(struct execution *execution, const struct caller *caller, const struct manifest *language,
+                        cordon_error *err)
 {
     const struct config *config = execution->api->config;
     cordon_request *request = execution->request;
@@ -82,7 +104,9 @@ static int apply_policy(struct execution *execution, const struct caller *caller
     if (code == 0)
         code = policy_apply(&execution->policy, request, &limits, err);
     promise(execution, limits.value[LIMIT_MEMORY_BYTES], limits.value[LIMIT_PROCESSES]);
-    execution->output_cost = (uint64_t)limits.value[LIMIT_OUTPUT_BYTES] * HELD_PER_OUTPUT_BYTE;
+    promise_time(execution, limits.value[LIMIT_WALL_MS]);
+    if (code == 0)
+        execution->output_cost = cost_of(execution, language, limits.value[LIMIT_OUTPUT_BYTES]);
     return code;
 }
 
@@ -138,7 +162,7 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
     if (code == 0)
         code = catalog_find(api->engine->catalog, execution->request->language, &language, err);
     if (code == 0)
-        code = apply_policy(execution, caller, err);
+        code = apply_policy(execution, caller, language, err);
     if (code == 0 && execution->tests)
         code = check_tests(execution, err);
     if (code == 0)

@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "output/collect.h"
+#include "output/value.h"
+#include "plan/limits.h"
 #include "service/machine.h"
 #include "service/metrics.h"
 
@@ -27,6 +30,23 @@ static const char *const hints[BUDGET_COUNT] = {
 const char *held_name(const char *key)
 {
     return *key ? key : "anonymous";
+}
+
+uint64_t held_cost(const struct held_parts *parts)
+{
+    /* Files and a value are each there once, where output is there for two streams. */
+    const uint64_t each = HELD_PER_OUTPUT_BYTE / 2;
+    struct limits compile;
+    uint64_t bytes = parts->output_bytes * HELD_PER_OUTPUT_BYTE;
+    if (parts->collects)
+        bytes += COLLECT_RESULT_BYTES_MAX * each;
+    if (parts->has_value)
+        bytes += VALUE_BYTES_MAX * each;
+    if (parts->compiles) {
+        limits_for_compile(&compile);
+        bytes += (uint64_t)compile.value[LIMIT_OUTPUT_BYTES] * HELD_PER_OUTPUT_BYTE;
+    }
+    return bytes;
 }
 
 int held_open(struct api *api, cordon_error *err)

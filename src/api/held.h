@@ -11,6 +11,15 @@
  * more memory than the budget says, with a larger one fewer runs fit. */
 #define HELD_PER_OUTPUT_BYTE 24
 
+/* What a run may leave behind for its result. */
+struct held_parts {
+    uint64_t output_bytes;
+    bool collects, has_value, compiles;
+};
+
+/* Bytes of memory for all of it, at most. */
+uint64_t held_cost(const struct held_parts *parts);
+
 /* "anonymous", or the id of the caller's key. */
 const char *held_name(const char *key);
 int held_open(struct api *api, cordon_error *err);

@@ -17,10 +17,10 @@
 #include "cell/report.h"
 #include "engine/engine.h"
 #include "engine/offers.h"
+#include "output/value.h"
 #include "plan/code.h"
 
-#define CHUNK     65536
-#define VALUE_MAX (256 << 10)
+#define CHUNK 65536
 /* After the end no more than a full pipe can be waiting, and what tasks that are about to be killed add to it. */
 #define DRAIN_MAX (2 << 20)
 #define GO_ON_MS  100
@@ -345,7 +345,7 @@ static void take_value(struct exchange *exchange)
             unwatch_close(exchange, &exchange->value_fd);
             return;
         }
-        exchange->value_too_long |= exchange->value.length + (size_t)n > VALUE_MAX;
+        exchange->value_too_long |= exchange->value.length + (size_t)n > VALUE_BYTES_MAX;
         if (!exchange->value_too_long)
             buf_append(&exchange->value, bytes, (size_t)n);
     }

@@ -10,6 +10,9 @@
  * with a smaller one, more values would have to be read in two steps. */
 #define VALUE_DEPTH_MAX 64
 
+/* A value whose JSON is longer is dropped. */
+#define VALUE_BYTES_MAX ((size_t)256 << 10)
+
 /* NULL when the text is no JSON, or without memory. */
 json_t *value_parse(const char *text, size_t length);
 

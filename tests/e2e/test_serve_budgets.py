@@ -60,6 +60,39 @@ def test_output_has_a_ceiling(wanted):
         assert own.get("/v1/limits").json["ceilings"]["output_bytes"] == 16 * MIB
 
 
+@pytest.mark.parametrize("language,more,bytes_more", [
+    ("bash", {"collect": ["*"]}, 96 * MIB),  # 8 MiB of files
+    ("c", {}, 24 * MIB),  # what a compiler may print
+])
+def test_what_a_run_may_leave_besides_its_output_is_charged_too(language, more, bytes_more):
+    with support.Daemon("--held-bytes", "4g") as own:
+        plain = {"language": "bash", "code": "sleep 30"}
+        code = plain["code"] if language == "bash" else '#include <unistd.h>\nint main(void) { sleep(30); }'
+        charged = []
+        for request in (plain, {"language": language, "code": code, **more}):
+            run = own.post("/v1/executions", request).json["id"]
+            assert wait_for(lambda: held(own, "output")[0])
+            charged.append(held(own, "output")[0])
+            own.delete(f"/v1/executions/{run}")
+            assert wait_for(lambda: not held(own, "output")[0])
+        assert charged[1] - charged[0] == bytes_more, charged
+
+
+def test_a_run_that_collects_fits_into_a_small_budget():
+    with support.Daemon("--held-bytes", "128m") as own:
+        result = own.post("/v1/execute", {"language": "bash", "code": "echo ok > a", "collect": ["a"]}).json
+        assert [file["path"] for file in result["files"]] == ["a"], result
+
+
+def test_long_runs_leave_places():
+    with support.Daemon("--concurrency", "4") as own:
+        long = {"language": "bash", "code": "sleep 60", "limits": {"wall_ms": "1h"}}
+        ids = [own.post("/v1/executions", long).json["id"] for _ in range(5)]
+        states = [own.get(f"/v1/executions/{run}").json["state"] for run in ids]
+        assert sorted(states) == ["queued"] * 2 + ["running"] * 3, states
+        assert own.execute("bash", "echo ok")["stdout"] == "ok\n"
+
+
 def test_output_beyond_the_budget_is_refused(group):
     with support.Daemon(prefix=group.prefix) as own:
         answer = own.post("/v1/execute", {"language": "bash", "code": ":", "limits": {"output_bytes": "16m"}})

@@ -134,6 +134,20 @@ static void test_admission__half_of_the_queue(void **state)
     assert_int_equal(ask(desk, "other", 21), ADMITTED_LATER);
 }
 
+/* A place cannot be taken back, so runs that may last for days never have all of them. */
+static void test_admission__long_runs_leave_a_quarter(void **state)
+{
+    struct desk *desk = *state;
+    for (int i = 0; i < PLACES + 2; i++) {
+        desk->jobs[i].wall_us = UINT64_C(3600000000);
+        ask(desk, i % 2 ? "one" : "another", i);
+    }
+    assert_int_equal(count_started(desk, 0, PLACES + 2), PLACES * 3 / 4);
+    assert_int_equal(ask(desk, "short", 20), ADMITTED);
+    admission_leave(desk->admission, &desk->jobs[0]);
+    assert_int_equal(count_started(desk, 1, PLACES + 2), PLACES * 3 / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +157,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_admission__one_that_waits_comes_next, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__in_company_a_share, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__many_leave_a_quarter, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(test_admission__long_runs_leave_a_quarter, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(test_admission__half_of_the_queue, open_desk, close_desk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
