@@ -37,12 +37,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     struct config config = {0};
     cordon_error err = {0};
-    if (config_read_yaml(&config, "fuzz.yaml", (const char *)bytes, length, &err) != 0)
+    if (config_read_yaml(&config, "fuzz.yaml", (const char *)bytes, length, NULL, &err) != 0)
         check_error(&err);
     else {
         check_bounds(&config);
         if (config.listen)
-            config_check(&config, &err);
+            config_check(&config, NULL, &err);
     }
     config_free(&config);
     return 0;

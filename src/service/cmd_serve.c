@@ -127,13 +127,25 @@ static struct usage usage = {
                "  curl -s localhost:7700/v1/execute -d '{\"language\":\"python\",\"code\":\"print(6*7)\"}'\n",
 };
 
-static int settle(const void *context, struct config *config, cordon_error *err)
+static int settle(const void *context, struct config *config, struct config_problems *problems, cordon_error *err)
 {
     const struct flags *flags = context;
-    int code = config_load(flags->config, config, err);
+    int code = config_load(flags->config, config, problems, err);
     for (size_t i = 0; i < flags->set_count && code == 0; i++)
-        code = config_set(config, flags->set[i].name, flags->set[i].value, err);
-    return code == 0 ? config_check(config, err) : code;
+        code = config_note(problems, err, config_set(config, flags->set[i].name, flags->set[i].value, err));
+    if (code == 0)
+        code = config_check(config, problems, err);
+    /* When it is read again, the rights are those of the daemon's user. */
+    return code == 0 && problems ? config_check_files(config, problems, err) : code;
+}
+
+/* All of them: correcting one to be told of the next is no way to write a file. */
+static int report_problems(const struct config_problems *problems)
+{
+    int exit_code = 0;
+    for (unsigned i = 0; i < problems->count; i++)
+        exit_code = report_error(&problems->items[i], false);
+    return exit_code;
 }
 
 int cmd_serve(int argc, char **argv)
@@ -150,8 +162,11 @@ int cmd_serve(int argc, char **argv)
     if (code < 0)
         return report_usage(&err, "serve");
     int exit_code = 0;
-    if (settle(&flags, &config, &err) < 0)
+    static struct config_problems problems; /* large */
+    if (settle(&flags, &config, &problems, &err) < 0)
         exit_code = report_error(&err, false);
+    else if (problems.count)
+        exit_code = report_problems(&problems);
     else if (flags.check)
         printf("the configuration is good: would serve at %s, data in %s\n", config.listen, config.data_dir);
     else

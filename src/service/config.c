@@ -39,12 +39,21 @@ static int set_defaults(struct config *config, cordon_error *err)
     return 0;
 }
 
-static int read_file(struct config *config, const char *path, cordon_error *err)
+int config_note(struct config_problems *problems, const cordon_error *err, int code)
+{
+    if (!code || !problems)
+        return code;
+    if (problems->count < CONFIG_PROBLEMS_MAX)
+        problems->items[problems->count++] = *err;
+    return 0;
+}
+
+static int read_file(struct config *config, const char *path, struct config_problems *problems, cordon_error *err)
 {
     auto_free char *text = NULL;
     size_t length = 0;
     int code = file_read(path, FILE_BYTES_MAX, "config", &text, &length, err);
-    return code < 0 ? code : config_read_yaml(config, path, text, length, err);
+    return code < 0 ? config_note(problems, err, code) : config_read_yaml(config, path, text, length, problems, err);
 }
 
 static bool is_there(const char *path)
@@ -66,16 +75,17 @@ static char *user_file(void)
 }
 
 /* A file that somebody named must be there; the usual ones need not be. */
-static int read_chosen_file(struct config *config, const char *path, cordon_error *err)
+static int read_chosen_file(struct config *config, const char *path, struct config_problems *problems,
+                            cordon_error *err)
 {
     if (!path)
         path = getenv(PREFIX "CONFIG");
     if (path && *path)
-        return read_file(config, path, err);
+        return read_file(config, path, problems, err);
     auto_free char *own = user_file();
     if (own)
-        return read_file(config, own, err);
-    return is_there(DEFAULT_PATH) ? read_file(config, DEFAULT_PATH, err) : 0;
+        return read_file(config, own, problems, err);
+    return is_there(DEFAULT_PATH) ? read_file(config, DEFAULT_PATH, problems, err) : 0;
 }
 
 /* CORDON_QUEUE_WAIT_MS → queue_wait_ms */
@@ -109,7 +119,7 @@ static int prefix_error(const char *variable, cordon_error *err, int code)
     return code;
 }
 
-static int read_environment(struct config *config, cordon_error *err)
+static int read_environment(struct config *config, struct config_problems *problems, cordon_error *err)
 {
     for (char **variable = environ; variable && *variable; variable++) {
         char name[64];
@@ -120,19 +130,21 @@ static int read_environment(struct config *config, cordon_error *err)
         const struct setting *row = settings_find(name);
         int failed = row ? setting_set_text(config, row, equals + 1, err) : check_unknown(name, err);
         if (failed)
-            return prefix_error(*variable, err, failed);
+            failed = config_note(problems, err, prefix_error(*variable, err, failed));
+        if (failed)
+            return failed;
     }
     return 0;
 }
 
-int config_load(const char *path, struct config *config, cordon_error *err)
+int config_load(const char *path, struct config *config, struct config_problems *problems, cordon_error *err)
 {
     struct config loaded = {0};
     int failed = set_defaults(&loaded, err);
     if (!failed)
-        failed = read_chosen_file(&loaded, path, err);
+        failed = read_chosen_file(&loaded, path, problems, err);
     if (!failed)
-        failed = read_environment(&loaded, err);
+        failed = read_environment(&loaded, problems, err);
     if (failed)
         config_free(&loaded);
     else
@@ -157,7 +169,7 @@ int config_optional(char **names, cordon_error *err)
     if (variable)
         code = prefix_error(PREFIX "OPTIONAL", &found, config_set(&config, "optional", variable, &found));
     else
-        code = read_chosen_file(&config, NULL, &found);
+        code = read_chosen_file(&config, NULL, NULL, &found);
     /* The daemon's own file may be closed to this user, and then says nothing to it. */
     if (code < 0 && found.sys_errno == EACCES && !variable)
         code = 0;
@@ -226,27 +238,71 @@ static int check_tls(const struct config *config, cordon_error *err)
                            "listen on 127.0.0.1:7700");
 }
 
-int config_check(const struct config *config, cordon_error *err)
+static int check_data_dir(const struct config *config, cordon_error *err)
 {
-    if (!is_set(config->data_dir)) {
-        error_set(err, CORDON_EINVAL, "config",
-                  "data_dir is not set, and neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a place");
-        return error_hint(err, "set data_dir or CORDON_DATA_DIR");
-    }
-    if (config->store_bytes && (!config->retention_bytes || config->retention_bytes > config->store_bytes)) {
-        error_set(err, CORDON_EINVAL, "config",
-                  "retention_bytes is above store_bytes, so the store fills up before the "
-                  "oldest texts are erased");
-        return error_hint(err, "lower retention_bytes, or raise store_bytes; 0 is no bound");
-    }
+    if (is_set(config->data_dir))
+        return 0;
+    error_set(err, CORDON_EINVAL, "config",
+              "data_dir is not set, and neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a place");
+    return error_hint(err, "set data_dir or CORDON_DATA_DIR");
+}
+
+static int check_store(const struct config *config, cordon_error *err)
+{
+    if (!config->store_bytes || (config->retention_bytes && config->retention_bytes <= config->store_bytes))
+        return 0;
+    error_set(err, CORDON_EINVAL, "config",
+              "retention_bytes is above store_bytes, so the store fills up before the oldest texts are erased");
+    return error_hint(err, "lower retention_bytes, or raise store_bytes; 0 is no bound");
+}
+
+static int check_disk_ceiling(const struct config *config, cordon_error *err)
+{
     int64_t disk = config->ceilings.value[LIMIT_DISK_BYTES], memory = config->ceilings.value[LIMIT_MEMORY_BYTES];
-    if (disk && memory && disk > memory)
-        return error_set(
-            err, CORDON_EINVAL, "config",
-            "ceilings: disk_bytes is above memory_bytes, in which it counts; lower it or raise memory_bytes");
-    if (memory && config->memory_bytes && (uint64_t)memory > config->memory_bytes)
-        return error_set(
-            err, CORDON_EINVAL, "config",
-            "ceilings: memory_bytes lets one run ask for more than memory_bytes allows all together; lower it");
-    return check_tls(config, err);
+    if (!disk || !memory || disk <= memory)
+        return 0;
+    return error_set(err, CORDON_EINVAL, "config",
+                     "ceilings: disk_bytes is above memory_bytes, in which it counts; lower it or raise memory_bytes");
+}
+
+static int check_memory_ceiling(const struct config *config, cordon_error *err)
+{
+    int64_t memory = config->ceilings.value[LIMIT_MEMORY_BYTES];
+    if (!memory || !config->memory_bytes || (uint64_t)memory <= config->memory_bytes)
+        return 0;
+    return error_set(
+        err, CORDON_EINVAL, "config",
+        "ceilings: memory_bytes lets one run ask for more than memory_bytes allows all together; lower it");
+}
+
+static int check_file(const char *setting, const char *path, cordon_error *err)
+{
+    return !is_set(path) || access(path, R_OK) == 0
+               ? 0
+               : error_sys(err, errno, "config", "%s: cannot read %s", setting, path);
+}
+
+int config_check_files(const struct config *config, struct config_problems *problems, cordon_error *err)
+{
+    const struct {
+        const char *setting;
+        char *const *paths;
+    } lists[] = {{"redaction_files", config->redaction_files}, {"secret_files", config->secret_files}};
+    int code = config_note(problems, err, check_file("tls_cert", config->tls_cert, err));
+    if (code == 0)
+        code = config_note(problems, err, check_file("tls_key", config->tls_key, err));
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        for (char *const *path = lists[i].paths; path && *path && code == 0; path++)
+            code = config_note(problems, err, check_file(lists[i].setting, *path, err));
+    return code;
+}
+
+int config_check(const struct config *config, struct config_problems *problems, cordon_error *err)
+{
+    static int (*const checks[])(const struct config *, cordon_error *) = {
+        check_data_dir, check_store, check_disk_ceiling, check_memory_ceiling, check_tls};
+    int code = 0;
+    for (size_t i = 0; i < ARRAY_LEN(checks) && code == 0; i++)
+        code = config_note(problems, err, checks[i](config, err));
+    return code;
 }

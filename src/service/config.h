@@ -33,8 +33,8 @@ struct config {
     uint64_t request_ms; /* for sending a request */
     uint64_t drain_ms;   /* for runs under way at the end */
     uint64_t warm_bytes;
-    char **warm;            /* languages made ready at start; NULL-terminated */
-    struct limits ceilings; /* the most that any request may ask for; 0: none */
+    char **warm;             /* languages made ready at start; NULL-terminated */
+    struct limits ceilings;  /* the most that any request may ask for; 0: none */
     struct limits anonymous; /* the same for requests without a key */
     bool allow_unlimited;
     bool prove_languages;                   /* each installed one is run once after the start */
@@ -46,16 +46,30 @@ struct config {
     char *log;  /* "error", "warn", "info", "debug" */
 };
 
+/* Every error that was found, in the order of the sources. */
+#define CONFIG_PROBLEMS_MAX 64
+struct config_problems {
+    cordon_error items[CONFIG_PROBLEMS_MAX];
+    unsigned count;
+};
+
+/* With a list `problems` an error is noted there, the rest is read, and the result is 0; without one (NULL) the first
+ * error is returned. */
+int config_note(struct config_problems *problems, const cordon_error *err, int code);
+
 /* Defaults; `path` may be NULL: then CORDON_CONFIG, or the first that is there of an ordinary user's own
  * ~/.config/cordon/cordon.yaml and /etc/cordon/cordon.yaml. Errors have the file's line in their text. */
-int config_load(const char *path, struct config *config, cordon_error *err);
+int config_load(const char *path, struct config *config, struct config_problems *problems, cordon_error *err);
 /* The names in `optional`, separated by commas, from CORDON_OPTIONAL or else the file; NULL: none. For commands that
  * share no other setting with the daemon. Freed by the caller. */
 int config_optional(char **names, cordon_error *err);
 /* One setting by its name in the file ("listen", "concurrency", …): a flag's or a variable's. */
 int config_set(struct config *config, const char *name, const char *value, cordon_error *err);
 /* What no single setting can tell: an address that needs keys and TLS, and the like. */
-int config_check(const struct config *config, cordon_error *err);
+int config_check(const struct config *config, struct config_problems *problems, cordon_error *err);
+/* Whether the files that settings name can be read, by who starts the daemon: it opens them before it gives up its
+ * rights. */
+int config_check_files(const struct config *config, struct config_problems *problems, cordon_error *err);
 /* Only this machine can reach it: loopback or a Unix socket. */
 bool config_is_local(const struct config *config);
 /* `require_keys`, or implied by an address that others reach. Whether there are keys, the store knows. */

@@ -131,6 +131,19 @@ static const struct setting rows[] = {
     TEXT(log, "info", is_log_level, false, "What is logged: error, warn, info or debug."),
 };
 
+/* The others are decided when the daemon opens what it consists of. */
+static const char *const reloaded[] = {"hosts",        "origins",         "ceilings", "anonymous",
+                                       "output_bytes", "allow_unlimited", "optional", "redaction_files",
+                                       "secret_files", "sanitize",        "log"};
+
+bool setting_reloads(const struct setting *row)
+{
+    for (size_t i = 0; i < ARRAY_LEN(reloaded); i++)
+        if (!strcmp(reloaded[i], row->name))
+            return true;
+    return false;
+}
+
 size_t settings_all(const struct setting **all)
 {
     *all = rows;

@@ -44,12 +44,17 @@ int settings_unknown(const char *name, cordon_error *err);
 int setting_set_text(struct config *config, const struct setting *row, const char *text, cordon_error *err);
 int setting_set_items(struct config *config, const struct setting *row, const char *const *items, size_t count,
                       cordon_error *err);
+/* Whether it takes effect when the configuration is read again; others need a restart. */
+bool setting_reloads(const struct setting *row);
+bool setting_equal(const struct config *a, const struct config *b, const struct setting *row);
+void setting_swap(struct config *a, struct config *b, const struct setting *row);
 void setting_clear(struct config *config, const struct setting *row);
 /* What was expected, in words: "a size such as 64k, 512m or 1g". */
 const char *setting_expected(const struct setting *row);
 
 /* Reads the settings of a file's text; `name` is shown in errors, with the line. */
-int config_read_yaml(struct config *config, const char *name, const char *text, size_t length, cordon_error *err);
+int config_read_yaml(struct config *config, const char *name, const char *text, size_t length,
+                     struct config_problems *problems, cordon_error *err);
 
 enum address_kind { ADDRESS_BAD, ADDRESS_UNIX, ADDRESS_LOOPBACK, ADDRESS_OTHER };
 

@@ -278,6 +278,59 @@ int setting_set_text(struct config *config, const struct setting *row, const cha
     }
 }
 
+static size_t size_of(enum setting_kind kind)
+{
+    switch (kind) {
+    case SETTING_TEXT:
+    case SETTING_LIST:
+        return sizeof(void *);
+    case SETTING_FLAG:
+        return sizeof(bool);
+    case SETTING_COUNT:
+        return sizeof(unsigned);
+    case SETTING_STORE:
+        return sizeof(enum store_keep);
+    case SETTING_LIMITS:
+        return sizeof(struct limits);
+    default:
+        return sizeof(uint64_t);
+    }
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool same_list(char *const *a, char *const *b)
+{
+    for (; a && *a && b && *b; a++, b++)
+        if (strcmp(*a, *b) != 0)
+            return false;
+    return !(a && *a) && !(b && *b);
+}
+
+bool setting_equal(const struct config *a, const struct config *b, const struct setting *row)
+{
+    const char *of_a = (const char *)a + row->offset, *of_b = (const char *)b + row->offset;
+    if (row->kind == SETTING_TEXT)
+        return same_text(*(char *const *)of_a, *(char *const *)of_b);
+    if (row->kind == SETTING_LIST)
+        return same_list(*(char **const *)of_a, *(char **const *)of_b);
+    if (row->kind == SETTING_LIMITS)
+        return memcmp(((const struct limits *)of_a)->value, ((const struct limits *)of_b)->value,
+                      sizeof((const struct limits *)of_a)->value) == 0;
+    return memcmp(of_a, of_b, size_of(row->kind)) == 0;
+}
+
+void setting_swap(struct config *a, struct config *b, const struct setting *row)
+{
+    char kept[sizeof(struct limits)];
+    memcpy(kept, member(a, row), size_of(row->kind));
+    memcpy(member(a, row), member(b, row), size_of(row->kind));
+    memcpy(member(b, row), kept, size_of(row->kind));
+}
+
 void setting_clear(struct config *config, const struct setting *row)
 {
     if (row->kind == SETTING_TEXT) {

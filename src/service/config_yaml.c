@@ -13,6 +13,7 @@ struct reading {
     struct config *config;
     yaml_document_t *document;
     const char *name;
+    struct config_problems *problems;
     cordon_error *err;
 };
 
@@ -137,7 +138,7 @@ static int read_document(const struct reading *reading)
         return wrong(reading, root, "the file", "settings with their values, such as listen: 127.0.0.1:7700");
     uint64_t seen = 0;
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++) {
-        int failed = read_pair(reading, pair, &seen);
+        int failed = config_note(reading->problems, reading->err, read_pair(reading, pair, &seen));
         if (failed)
             return failed;
     }
@@ -173,14 +174,15 @@ static int check_end(yaml_parser_t *parser, const struct reading *reading)
     return failed;
 }
 
-int config_read_yaml(struct config *config, const char *name, const char *text, size_t length, cordon_error *err)
+int config_read_yaml(struct config *config, const char *name, const char *text, size_t length,
+                     struct config_problems *problems, cordon_error *err)
 {
     yaml_parser_t parser;
     yaml_document_t document;
     if (!yaml_parser_initialize(&parser))
         return error_nomem(err);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    struct reading reading = {config, &document, name, err};
+    struct reading reading = {config, &document, name, problems, err};
     int failed = load_document(&parser, &document, &reading);
     if (!failed) {
         failed = read_document(&reading);
@@ -190,5 +192,5 @@ int config_read_yaml(struct config *config, const char *name, const char *text, 
             failed = check_end(&parser, &reading);
     }
     yaml_parser_delete(&parser);
-    return failed;
+    return config_note(problems, err, failed);
 }

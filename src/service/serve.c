@@ -27,6 +27,7 @@
 #include "cli/terminal.h"
 #include "engine/engine.h"
 #include "judge/framework.h"
+#include "service/config_settings.h"
 #include "service/confine.h"
 #include "service/log.h"
 #include "service/machine.h"
@@ -199,9 +200,7 @@ static int open_server(struct daemon *daemon, cordon_error *err)
                                    .handle = api_handle,
                                    .done = api_done,
                                    .context = api};
-    if (code == 0)
-        code = http_server_open(api->loop, &options, &api->server, err);
-    return code == 0 ? check_reach(api, err) : code;
+    return code == 0 ? http_server_open(api->loop, &options, &api->server, err) : code;
 }
 
 /* It stays the run of the key that asked for it. */
@@ -283,7 +282,20 @@ static void drain(struct daemon *daemon)
     loop_set_timer(api->loop, &api->second, clock_us());
 }
 
-/* What can change while it runs. */
+/* Takes what can change while the daemon runs; the names of the other settings that have changed. */
+static json_t *take_settings(struct config *config, struct config *fresh)
+{
+    const struct setting *rows;
+    size_t count = settings_all(&rows);
+    json_t *waiting = json_array();
+    for (size_t i = 0; i < count; i++)
+        if (setting_reloads(&rows[i]))
+            setting_swap(config, fresh, &rows[i]);
+        else if (!setting_equal(config, fresh, &rows[i]))
+            json_array_append_new(waiting, json_string(rows[i].name));
+    return waiting;
+}
+
 static void reload(struct daemon *daemon)
 {
     struct api *api = &daemon->api;
@@ -291,7 +303,7 @@ static void reload(struct daemon *daemon)
     struct redact_rules *rules = NULL;
     enum log_level level;
     cordon_error err;
-    int code = daemon->settle(daemon->settle_context, &fresh, &err);
+    int code = daemon->settle(daemon->settle_context, &fresh, NULL, &err);
     if (code == 0) {
         struct config kept = *config;
         config->redaction_files = fresh.redaction_files;
@@ -308,27 +320,20 @@ static void reload(struct daemon *daemon)
     /* Redactors under way hold what they need of the old ones. */
     redact_rules_close(api->rules);
     api->rules = rules;
-    struct config before = *config;
-    config->hosts = fresh.hosts;
-    config->origins = fresh.origins;
-    config->ceilings = fresh.ceilings;
-    config->anonymous = fresh.anonymous;
-    config->output_bytes = fresh.output_bytes;
-    config->allow_unlimited = fresh.allow_unlimited;
-    config->optional = fresh.optional;
-    config->sanitize = fresh.sanitize;
-    config->log = fresh.log;
-    fresh.hosts = before.hosts;
-    fresh.origins = before.origins;
-    fresh.optional = before.optional;
-    fresh.sanitize = before.sanitize;
-    fresh.log = before.log;
+    json_t *waiting = take_settings(config, &fresh);
     config_free(&fresh);
     api->sanitize = sanitize_of(config);
     if (log_level_from_name(config->log, &level) == 0)
         log_set_level(level);
     readiness_again(api);
-    log_event(LOG_LEVEL_INFO, "reloaded", NULL);
+    if (json_array_size(waiting))
+        log_event(LOG_LEVEL_WARN, "reloaded",
+                  json_pack("{s:o, s:s}", "needs_restart", waiting, "hint",
+                            "these settings have changed, and take effect at the next start"));
+    else {
+        json_decref(waiting);
+        log_event(LOG_LEVEL_INFO, "reloaded", NULL);
+    }
 }
 
 static void on_signal(void *context, uint32_t events)
@@ -427,16 +432,19 @@ static int open_all(struct daemon *daemon, cordon_error *err)
     api->watcher = (struct loop_timer){.expired = watch_output, .context = api};
     api->sanitize = sanitize_of(config);
     int code = api->loop ? watch_signals(daemon, err) : error_nomem(err);
+    /* First of all: at an address that is taken nothing is made. */
+    if (code == 0)
+        code = open_server(daemon, err);
     if (code == 0)
         code = confine_prepare(config->user, config->data_dir, err);
     if (code == 0)
         code = store_open(&store, &api->store, err);
     if (code == 0)
+        code = check_reach(api, err);
+    if (code == 0)
         code = open_rules(daemon, &api->rules, err);
     if (code == 0)
         code = open_engine(api, err);
-    if (code == 0)
-        code = open_server(daemon, err);
     if (code == 0)
         code = confine_prepare(config->user, config->data_dir, err); /* what was made meanwhile */
     if (code == 0)

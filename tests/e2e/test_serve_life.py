@@ -153,6 +153,45 @@ def test_check_only(tmp_path):
     assert done.returncode == 0 and b"good" in done.stdout and not (tmp_path / "d").exists()
 
 
+def test_check_says_everything(tmp_path):
+    """Each error of the file, the environment and the flags, with its line."""
+    config = tmp_path / "cordon.yaml"
+    config.write_text("concurency: 4\nqueue_wait_ms: 30q\nstore: some\nlisten: 0.0.0.0:1\nsecret_files: [/nonexistent/s]\n")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("CORDON_")}
+    done = subprocess.run([CORDON, "serve", "--check", "--config", config, "--set", "body_bytes=x", "--data-dir", tmp_path / "d"],
+                          capture_output=True, check=False, env={**plain, "CORDON_QUEUE": "many"})
+    text = done.stderr.decode()
+    assert done.returncode == 125 and not done.stdout, done
+    for words in (f"{config}:1: there is no setting 'concurency'", f"{config}:2: queue_wait_ms '30q'", f"{config}:3: store 'some'",
+                  "CORDON_QUEUE: queue 'many'", "body_bytes 'x'", "listen '0.0.0.0:1' can be reached", "secret_files: cannot read /nonexistent/s"):
+        assert words in text, text
+    assert text.count("cordon: ") == 7, text
+
+
+def test_reload_names_what_needs_a_restart(open_dir):
+    config = open_dir / "cordon.yaml"
+    config.write_text("queue: 10\n")
+    config.chmod(0o644)
+    with support.Daemon("--config", config, "--concurrency", "2") as own:
+        config.write_text("queue: 20\nconcurrency: 4\ntls_cert: ''\nceilings: {wall_ms: 5s}\nconnections: 99\n")
+        own.signal(signal.SIGHUP)
+        wait_for(lambda: own.log("reloaded"))
+        # What a flag says goes over the file, so it has not changed.
+        assert sorted(own.log("reloaded")[0]["needs_restart"]) == ["connections", "queue"], own.log("reloaded")
+        assert own.get("/v1/limits").json["ceilings"]["wall_ms"] == 5000
+        config.write_text("queue: 10\n")
+        own.signal(signal.SIGHUP)
+        wait_for(lambda: len(own.log("reloaded")) == 2)
+        assert "needs_restart" not in own.log("reloaded")[1]
+
+
+def test_a_busy_port_makes_nothing(daemon, open_dir):
+    data = open_dir / "data"
+    code, text = support.Daemon(listen=f"127.0.0.1:{daemon.port}", data=data).refused()
+    assert code == 125 and "another program listens there" in text, text
+    assert not data.exists(), list(data.iterdir())
+
+
 def test_reload(open_dir):
     config = open_dir / "cordon.yaml"
 

@@ -32,7 +32,7 @@ static int load_text(const char *text, struct config *config, cordon_error *err)
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-    int rc = config_load(path, config, err);
+    int rc = config_load(path, config, NULL, err);
     unlink(path);
     return rc;
 }
@@ -67,7 +67,7 @@ static void test_config__defaults(void **state)
     cordon_error err;
     assert_ok(load_text("# nothing\n", &config, &err), &err);
     check_defaults(&config);
-    assert_ok(config_check(&config, &err), &err);
+    assert_ok(config_check(&config, NULL, &err), &err);
     assert_true(config_is_local(&config));
     assert_false(config_needs_keys(&config));
     config_free(&config);
@@ -99,7 +99,7 @@ static void test_config__file_sets_every_kind(void **state)
     assert_int_equal(config.ceilings.value[LIMIT_WALL_MS], 60000);
     assert_int_equal(config.ceilings.value[LIMIT_CPUS], 2000);
     assert_int_equal(config.ceilings.value[LIMIT_CPU_MS], 0);
-    assert_ok(config_check(&config, &err), &err);
+    assert_ok(config_check(&config, NULL, &err), &err);
     config_free(&config);
 }
 
@@ -210,10 +210,10 @@ static void test_config__named_file_must_be_there(void **state)
     (void)state;
     struct config config;
     cordon_error err = {0};
-    assert_int_equal(config_load("/nonexistent/c.yaml", &config, &err), CORDON_ESYSTEM);
+    assert_int_equal(config_load("/nonexistent/c.yaml", &config, NULL, &err), CORDON_ESYSTEM);
     assert_error(&err, "", "cannot read /nonexistent/c.yaml");
     setenv("CORDON_CONFIG", "/nonexistent/d.yaml", 1);
-    assert_int_equal(config_load(NULL, &config, &err), CORDON_ESYSTEM);
+    assert_int_equal(config_load(NULL, &config, NULL, &err), CORDON_ESYSTEM);
     assert_error(&err, "", "d.yaml");
     unsetenv("CORDON_CONFIG");
 }
@@ -271,10 +271,10 @@ static void test_config__addresses_that_others_reach(void **state)
         assert_int_equal(config_is_local(&config), cases[i].local);
         assert_int_equal(config_needs_keys(&config), !cases[i].local);
         if (cases[i].error) {
-            assert_int_equal(config_check(&config, &err), CORDON_EINVAL);
+            assert_int_equal(config_check(&config, NULL, &err), CORDON_EINVAL);
             assert_error(&err, "", cases[i].error);
         } else
-            assert_ok(config_check(&config, &err), &err);
+            assert_ok(config_check(&config, NULL, &err), &err);
         config_free(&config);
     }
 }
@@ -344,7 +344,7 @@ static void test_config__example_is_the_defaults(void **state)
     }
     assert_ok(load_text(text, &config, &err), &err);
     check_defaults(&config);
-    assert_ok(config_check(&config, &err), &err);
+    assert_ok(config_check(&config, NULL, &err), &err);
     config_free(&config);
 }
 
