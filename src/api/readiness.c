@@ -173,7 +173,7 @@ static void proven(struct work_item *item)
         settle(readiness->subject, readiness->code, &readiness->err);
     else
         settle_isolation(readiness);
-    if (readiness->refuses)
+    if (readiness->refuses && !readiness->isolation_is_due)
         begin_again(readiness);
     else
         look(readiness);
@@ -230,13 +230,16 @@ void readiness_start(struct api *api)
 {
     struct readiness *readiness = api->readiness;
     readiness->waiting_since_us = clock_us();
-    loop_set_timer(api->loop, &readiness->timer, readiness->waiting_since_us);
+    if (readiness->refuses)
+        begin_again(readiness);
+    else
+        look(readiness);
 }
 
 void readiness_again(struct api *api)
 {
     api->readiness->isolation_is_due = true;
-    readiness_start(api);
+    look(api->readiness);
 }
 
 void readiness_stop(struct api *api)
