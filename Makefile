@@ -60,7 +60,8 @@ format:
 install:
 	@tools/install check $(PREFIX)
 	@$(MAKE) --no-print-directory setup
-	@test -f $(BUILD)/build.ninja && meson configure $(BUILD) --prefix=$(PREFIX) || true
+	@test ! -f $(BUILD)/build.ninja || { meson configure $(BUILD) --prefix=$(PREFIX) && \
+		$(call quietly,ninja -C $(BUILD) build.ninja); }
 	@$(MAKE) --no-print-directory all
 	@tools/install $(PREFIX) $(BUILD)
 

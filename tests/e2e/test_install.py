@@ -119,7 +119,7 @@ def test_install_without_rights_says_what_to_do():
     before = sorted(BUILD.iterdir())
     done = ordinary_user(["make", "install", "PREFIX=/usr/lib/cordon-is-not-installed-here"])
     assert done.returncode != 0
-    assert "may not write /usr/lib.\n" in done.stderr and "'sudo make install'" in done.stderr, done.stderr
+    assert ": user " in done.stderr and "may not write /usr/lib.\n" in done.stderr and "'sudo make install'" in done.stderr, done.stderr
     assert "make install PREFIX=~/.local" in done.stderr, done.stderr
     assert (done.stdout, sorted(BUILD.iterdir())) == ("", before), "nothing is begun"
 
