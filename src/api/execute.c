@@ -163,6 +163,12 @@ static struct execution *take_request(struct call *call, bool tests)
         return NULL;
     }
     execution->request_held = held;
+    /* What is looked for in the output is held with the request, and known only when that is read. */
+    if (!held_take(call, BUDGET_REQUESTS, held.amount + redactor_bytes(execution->redactor),
+                   &execution->request_held)) {
+        execution_unref(execution);
+        return NULL;
+    }
     if (!execution_may_fit(execution, &why)) {
         answer_over_budget(call, &why);
         execution_unref(execution);

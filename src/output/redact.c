@@ -85,10 +85,10 @@ static int add_variables(struct redactor *redactor, const cordon_request *reques
             return error_hint(err, "leave out the mark, or use a longer value");
         }
         total += length;
-        if (total > REDACT_SECRETS_MAX)
+        if (total > REQUEST_SECRETS_MAX)
             return error_field(err, word_pointer("/env", variable->name).text,
                                "secret values have more than %d bytes together, the most that is looked for in output",
-                               REDACT_SECRETS_MAX);
+                               REQUEST_SECRETS_MAX);
         if (!redactor->literals)
             redactor->literals = literals_new();
         if (!redactor->literals || !forms_add(redactor->literals, variable->value, length))
@@ -158,6 +158,11 @@ int redactor_open(const struct redact_rules *rules, const cordon_request *reques
     if (rc == 0)
         *redactor = opened;
     return rc;
+}
+
+size_t redactor_bytes(const struct redactor *redactor)
+{
+    return redactor && redactor->literals ? literals_bytes(redactor->literals) : 0;
 }
 
 void redactor_close(struct redactor *redactor)

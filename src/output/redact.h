@@ -42,6 +42,8 @@ char *redact_rules_json(const struct redact_rules *rules);
 int redactor_open(const struct redact_rules *rules, const cordon_request *request, enum sanitize fallback,
                   struct redactor **redactor, cordon_error *err);
 void redactor_close(struct redactor *redactor);
+/* What its own secrets take in memory; `redactor` may be NULL. */
+size_t redactor_bytes(const struct redactor *redactor);
 
 /* Streams 1 and 2 go on from call to call until they end; any number of them may follow one another. */
 void redactor_feed(struct redactor *redactor, int stream, const void *bytes, size_t length, cordon_emit emit,

@@ -60,6 +60,11 @@ void literals_free(struct literals *literals)
     free(literals);
 }
 
+size_t literals_bytes(const struct literals *literals)
+{
+    return sizeof *literals + literals->capacity * sizeof *literals->nodes;
+}
+
 size_t literals_longest(const struct literals *literals)
 {
     return literals->deepest;

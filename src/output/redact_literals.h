@@ -20,6 +20,7 @@ bool literals_add(struct literals *literals, const void *bytes, size_t length);
 bool literals_finish(struct literals *literals);
 /* Wipes what it holds. */
 void literals_free(struct literals *literals);
+size_t literals_bytes(const struct literals *literals);
 size_t literals_longest(const struct literals *literals);
 
 typedef void (*literals_found)(void *context, uint64_t from, uint64_t to);

@@ -15,8 +15,11 @@
 #define REDACT_LONGEST_MAX 16384
 /* What is replaced after a BEGIN line whose END line does not come. */
 #define REDACT_BLOCK_MAX 16384
-/* Of one request's secret variables, and of the operator's values. */
+/* Of the operator's values. */
 #define REDACT_SECRETS_MAX 65536
+/* The same of one request. A secret takes some 500 times its size in memory, in all its forms; with a larger bound a
+ * request costs the daemon more time before it is admitted, with a smaller one a request can bring fewer keys. */
+#define REQUEST_SECRETS_MAX 8192
 
 enum redact_class { REDACT_SECRET, REDACT_PRIVATE, REDACT_CLASSES };
 /* BEGIN: what follows belongs to the match until the END. */

@@ -84,6 +84,20 @@ def test_a_run_that_collects_fits_into_a_small_budget():
         assert [file["path"] for file in result["files"]] == ["a"], result
 
 
+def test_secret_values_are_charged_with_the_request():
+    """What looks for them in the output takes some 500 times their size."""
+    with support.Daemon("--held-bytes", "128m") as own:
+        def request(size):
+            secrets = {f"V{i}": {"value": os.urandom(size // 8).hex()[:size // 4], "secret": True} for i in range(4)}
+            return {"language": "bash", "code": "sleep 30", "env": secrets}
+        detail = problem(own.post("/v1/executions", request(16384)), 400)["detail"]
+        assert "more than 8192 bytes together" in detail
+        answers = [own.post("/v1/executions", request(8000)) for _ in range(8)]
+        assert answers[0].status == 202 and held(own, "requests")[0] > 1 * MIB
+        assert problem(answers[-1], 429, "budget")["budget"] == "requests"
+        assert held(own, "requests")[0] <= held(own, "requests")[1]
+
+
 def test_long_runs_leave_places():
     with support.Daemon("--concurrency", "4") as own:
         long = {"language": "bash", "code": "sleep 60", "limits": {"wall_ms": "1h"}}
