@@ -40,6 +40,8 @@ FIGURES = [
     ("docs/CONTRACT.md", "sums over the processes, sampled every {} ms", "src/warden/cell.c", "SAMPLE_ALONE_US", MS),
     ("docs/INSTALL.md", "a look at all of them every {} ms", "src/warden/cell.c", "SAMPLE_ALONE_US", MS),
     ("docs/HTTP.md", "then drops up to {} MiB more", "src/http/linger.c", "DROP_BYTES", MIB),
+    ("docs/HTTP.md", "up to {}, run as there is room", "src/api/batches.c", "REQUESTS_MAX", 1),
+    ("docs/HTTP.md", "every {} s. `offset`", "src/api/kept.c", "PING_SECS", 1),
     ("docs/WARM.md", "At most {} pools are made", "src/engine/warm.c", "POOLS_MAX", 1),
     ("docs/WARM.md", "ten minutes or {} forks", "src/warden/zygote.c", "FORKS_MAX", 1),
     ("docs/REDACTION.md", "fewer than {} bytes is in too much ordinary text", "src/output/redact_literals.h", "LITERAL_MIN", 1),
@@ -102,6 +104,17 @@ def test_the_table_of_limits_is_what_a_run_gets(profile):
     for name, cell in shown.items():
         expected = limits["disk_bytes"] if cell == "as disk" else in_base_units(cell)
         assert limits[name] == expected, f"{name}: {cell}"
+
+
+SHARES = {"half": 500, "three quarters": 750, "a quarter": 250}
+
+
+def test_the_table_of_budgets_is_that_of_the_source():
+    source = (REPOSITORY / "src" / "api" / "budget.c").read_text(encoding="utf-8")
+    known = {name: (int(part), int(each)) for name, part, each in re.findall(r'\[BUDGET_\w+\] = \{"([a-z ]+)", (\d+), (\d+)', source)}
+    rows = table_after((REPOSITORY / "docs" / "CONFIG.md").read_text(encoding="utf-8"), "name of the `budget`. `/metrics`")
+    shown = {row[0]: (1000 if row[1].startswith("all") else int(row[1].split()[0]) * 10, SHARES[row[2]]) for row in rows[1:]}
+    assert shown == known
 
 
 def test_no_command_is_listed_twice():
