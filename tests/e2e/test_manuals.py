@@ -104,3 +104,24 @@ def test_json_is_json(path):
 
 def test_there_is_json_to_check():
     assert sum(len(examples_of(path)) for path in [*SOURCES, *(REPOSITORY / "docs").glob("*.md")]) > 10
+
+
+def fenced(document, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (REPOSITORY / document).read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_shown_files_are_the_files():
+    for document, file in (("CONTRIBUTING.md", "languages/lua.yaml"), ("docs/REDACTION.md", "docs/examples/redaction.yaml")):
+        lines = (REPOSITORY / file).read_text(encoding="utf-8").splitlines()
+        shown = fenced(document, "yaml")[0].splitlines()
+        assert shown == [line for line in lines if not line.startswith("#")], f"{document} and {file} differ"
+
+
+def test_the_example_of_libcordon_compiles(tmp_path):
+    if not shutil.which("cc"):
+        skip("cc is not installed")
+    page = (REPOSITORY / "man" / "libcordon.3").read_text(encoding="utf-8")
+    (tmp_path / "example.c").write_text(page.split(".Bd -literal\n")[1].split(".Ed")[0].replace("\\e", "\\"), encoding="utf-8")
+    done = subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", REPOSITORY / "include", tmp_path / "example.c"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
