@@ -72,6 +72,15 @@ static void reject(struct batch *batch, struct batch_item *item, const char *cod
     batch->done++;
 }
 
+/* A name that is cut would be another's. */
+static int check_name(const json_t *asked, cordon_error *err)
+{
+    const char *name = json_string_value(json_object_get(asked, "id"));
+    if (!name || strlen(name) == json_string_length(json_object_get(asked, "id")))
+        return 0;
+    return error_field(err, "/id", "the id holds a NUL character (\\u0000) after %zu bytes", strlen(name));
+}
+
 /* Its name is the batch's business, and no part of the request. */
 static json_t *take_name(struct batch_item *item, const json_t *asked)
 {
@@ -95,7 +104,8 @@ static bool begin(struct batch *batch, struct batch_item *item, json_t *asked)
         reject(batch, item, "cpu_quota", &err);
         return true;
     }
-    if (execution_new(batch->api, &batch->caller, take_name(item, asked), &execution, &err) < 0) {
+    if (check_name(asked, &err) < 0 ||
+        execution_new(batch->api, &batch->caller, take_name(item, asked), &execution, &err) < 0) {
         reject(batch, item, "bad_request", &err);
         return true;
     }

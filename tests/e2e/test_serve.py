@@ -220,11 +220,12 @@ def test_batch_bad(daemon, body, field):
 
 
 def test_batch_of_nonsense(daemon):
-    answer = daemon.post("/v1/batches", {"requests": [1, None, [], {}, {"language": "bash", "code": ":", "id": 5}]}, check=False)
+    answer = daemon.post("/v1/batches", {"requests": [1, None, [], {}, {"language": "bash", "code": ":", "id": 5},
+                                                    {"language": "bash", "code": ":", "id": "a\0b"}]}, check=False)
     assert answer.status == 202
     found = wait_for(lambda: (lambda got: got if got["state"] == "done" else None)(
         daemon.get(f"/v1/batches/{answer.json['id']}").json))
-    assert [item["status"] for item in found["items"]] == ["rejected"] * 5
+    assert [item["status"] for item in found["items"]] == ["rejected"] * 6
     assert all(item["problem"]["detail"] for item in found["items"])
 
 
