@@ -92,10 +92,16 @@ static int open_helper(struct bench *bench, const json_t *request, const json_t 
     return code;
 }
 
-/* Cases often share a checker, written once for all or again for each: then it is one program, compiled once. */
+/* Cases often share a checker, written once for all or again for each: then it is one program, compiled once. The one
+ * for all may come again after a case's own; were it opened each time, a short request could hold any amount of memory.
+ */
 static int open_helpers(struct bench *bench, const json_t *request, cordon_error *err)
 {
-    const json_t *last = NULL, *json;
+    const json_t *tests = json_object_get(request, "tests"), *last = NULL, *json;
+    const json_t *usual = json_object_get(tests, "checker");
+    struct program *of_usual = NULL;
+    if (!usual)
+        usual = json_object_get(tests, "interactor");
     bench->helpers = calloc(bench->spec->count, sizeof *bench->helpers);
     bench->helper_of = calloc(bench->spec->count, sizeof(void *));
     if (!bench->helpers || !bench->helper_of)
@@ -105,6 +111,10 @@ static int open_helpers(struct bench *bench, const json_t *request, cordon_error
         json = one->checker ? one->checker : one->interactor;
         if (!json)
             continue;
+        if (json == usual && of_usual) {
+            bench->helper_of[i] = of_usual;
+            continue;
+        }
         if (!last || (json != last && !json_equal(json, last))) {
             int code = open_helper(bench, request, json, i, err);
             if (code < 0)
@@ -112,6 +122,8 @@ static int open_helpers(struct bench *bench, const json_t *request, cordon_error
         }
         last = json;
         bench->helper_of[i] = &bench->helpers[bench->helper_count - 1];
+        if (json == usual)
+            of_usual = bench->helper_of[i];
     }
     return 0;
 }
@@ -131,26 +143,34 @@ static void point_to_limits(const struct bench *bench, const struct spec_case *o
         }
 }
 
+static int check_case(struct bench *bench, size_t index, const struct limits *limits, cordon_request *request,
+                      cordon_error *err)
+{
+    const struct spec_case *one = &bench->spec->cases[index];
+    struct program_input input = case_input(bench, index);
+    int code = program_give(&bench->program, &input, limits, request, err);
+    if (code < 0)
+        return code;
+    code = admit(&bench->program, request, &bench->program_needs, err);
+    if (code < 0 && err)
+        point_to_limits(bench, one, &input, err);
+    return code;
+}
+
+/* The program is read once: it may be large, and the cases may be many. */
 static int check_cases(struct bench *bench, cordon_error *err)
 {
-    for (size_t i = 0; i < bench->spec->count; i++) {
+    cordon_request *request = NULL;
+    int code = program_read(&bench->program, &request, err);
+    const struct limits limits = code == 0 ? request->limits : (struct limits){0};
+    for (size_t i = 0; i < bench->spec->count && code == 0; i++) {
         const struct spec_case *one = &bench->spec->cases[i];
         /* The first stands for all that have nothing of their own. */
-        if (i && !one->args && !one->limits)
-            continue;
-        struct program_input input = case_input(bench, i);
-        cordon_request *request = NULL;
-        int code = program_request(&bench->program, &input, &request, err);
-        if (code < 0)
-            return code;
-        code = admit(&bench->program, request, &bench->program_needs, err);
-        cordon_request_free(request);
-        if (code < 0 && err)
-            point_to_limits(bench, one, &input, err);
-        if (code < 0)
-            return code;
+        if (i == 0 || one->args || one->limits)
+            code = check_case(bench, i, &limits, request, err);
     }
-    return 0;
+    cordon_request_free(request);
+    return code;
 }
 
 int bench_open(struct bench *bench, cordon_engine *engine, const json_t *request, const struct spec *spec,

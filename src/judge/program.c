@@ -124,18 +124,45 @@ int program_error(const struct program *program, int code, cordon_error *err)
     return with_prefix(code, program->pointer, err);
 }
 
-int program_request(const struct program *program, const struct program_input *input, cordon_request **request,
-                    cordon_error *err)
+int program_read(const struct program *program, cordon_request **request, cordon_error *err)
 {
     auto_request cordon_request *made = NULL;
     int code = cordon_request_from_json(program->json, strlen(program->json), &made, err);
     if (code == 0)
         code = request_check(made, err);
-    if (code < 0)
-        return with_prefix(code, program->pointer, err);
-    code = apply(made, program, input, err);
+    if (code == 0)
+        *request = take_ptr(&made);
+    return with_prefix(code, program->pointer, err);
+}
+
+static void drop_args(cordon_request *request)
+{
+    for (size_t i = 0; i < request->args.count; i++) {
+        request->string_bytes -= strlen(request->args.items[i]) + 1;
+        free(request->args.items[i]);
+    }
+    request->args.count = 0;
+}
+
+int program_give(const struct program *program, const struct program_input *input, const struct limits *limits,
+                 cordon_request *request, cordon_error *err)
+{
+    drop_args(request);
+    request->limits = *limits;
+    int code = apply(request, program, input, err);
     if (code == 0 && program->options && program->options->bound)
-        program->options->bound(program->options->policy, made);
+        program->options->bound(program->options->policy, request);
+    return code;
+}
+
+int program_request(const struct program *program, const struct program_input *input, cordon_request **request,
+                    cordon_error *err)
+{
+    auto_request cordon_request *made = NULL;
+    int code = program_read(program, &made, err);
+    const struct limits limits = code == 0 ? made->limits : (struct limits){0};
+    if (code == 0)
+        code = program_give(program, input, &limits, made, err);
     if (code == 0)
         *request = take_ptr(&made);
     return code;

@@ -45,6 +45,12 @@ int program_open(struct program *program, const json_t *request, const char *poi
                  const struct judge_options *options, cordon_error *err);
 void program_close(struct program *program);
 
+/* The request of any run, without what one has of its own; freed by the caller. */
+int program_read(const struct program *program, cordon_request **request, cordon_error *err);
+/* Gives it the arguments, limits and input of one run, in place of those of another. `limits` are what it was read
+ * with; its files stay. */
+int program_give(const struct program *program, const struct program_input *input, const struct limits *limits,
+                 cordon_request *request, cordon_error *err);
 /* The request of one run; freed by the caller. */
 int program_request(const struct program *program, const struct program_input *input, cordon_request **request,
                     cordon_error *err);
