@@ -54,13 +54,18 @@ static bool offers_controllers(int dir)
            has_words(text, needed, ARRAY_LEN(needed));
 }
 
+/* The io controller too, where it can be had: it is seldom delegated to ordinary users. */
 static bool passes_controllers(int dir)
 {
-    char text[256];
-    if (fd_read_text_at(dir, "cgroup.subtree_control", text, sizeof text) >= 0 &&
-        has_words(text, needed, ARRAY_LEN(needed)))
-        return true;
-    return fd_write_text_at(dir, "cgroup.subtree_control", "+memory +pids +cpu") == 0;
+    static const char *const wanted[] = {"io"};
+    char text[256] = "";
+    fd_read_text_at(dir, "cgroup.subtree_control", text, sizeof text);
+    if (!has_words(text, needed, ARRAY_LEN(needed)) &&
+        fd_write_text_at(dir, "cgroup.subtree_control", "+memory +pids +cpu") < 0)
+        return false;
+    if (!has_words(text, wanted, ARRAY_LEN(wanted)))
+        fd_write_text_at(dir, "cgroup.subtree_control", "+io");
+    return true;
 }
 
 /* A group cannot both hold processes and pass controllers on. When it holds this warden and its caller alone, as a
@@ -89,7 +94,6 @@ static bool take(struct cgroup_root *root, const char *path, bool aside)
         return false;
     if (!passes_controllers(dir) && !(aside && step_aside(dir) && passes_controllers(dir)))
         return false;
-    fd_write_text_at(dir, "cgroup.subtree_control", "+io"); /* seldom delegated to ordinary users */
     root->dirs[0] = take_fd(&dir);
     root->kind = CGROUP_V2;
     return true;

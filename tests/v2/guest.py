@@ -208,6 +208,33 @@ def test_slot():
     expect(result["status"] == "ok" and result["stdout"] == "42\n", result)
 
 
+LOWER = """
+import os
+for value in (b"0", b"499"):
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    try: print(os.write(fd, value))
+    except OSError as error: print(error.strerror)
+"""
+
+
+def test_oom_floor():
+    """The superuser of a whole machine has every right, so a cell cannot take back that it is taken first."""
+    for flags in ((), ("--warm",)):
+        result = python(LOWER, *flags)
+        expect(result["enforced"]["controls"]["oom_floor"], result["enforced"])
+        expect(result["stdout"] == "Permission denied\n" * 2, result)
+
+
+def test_io_bound():
+    device = os.stat("/usr").st_dev
+    on_disk = os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    with open("/sys/fs/cgroup/cgroup.controllers", encoding="utf-8") as file:
+        offered = "io" in file.read().split()
+    result = python("print(6*7)")
+    expect(result["status"] == "ok", result)
+    expect(result["enforced"]["controls"]["io"] == (on_disk and offered), (on_disk, offered, result["enforced"]))
+
+
 def test_refused_without_cgroup():
     done = cordon("run", "-l", "python", "-c", "print(6*7)")
     expect(done.returncode == 125 and not done.stdout, done)
@@ -246,7 +273,7 @@ ENFORCED = [test_doctor, test_hello, test_memory_bomb, test_memory_bomb_of_a_chi
             test_process_limit_coped_with, test_fork_bomb, test_cpu_limit, test_cpu_share, test_wall_limit,
             test_forked, test_slot, test_nothing_left, test_warden_killed, test_caller_killed, test_next_start_sweeps]
 CHECKS = {
-    "root": ENFORCED,
+    "root": [*ENFORCED, test_oom_floor, test_io_bound],
     "delegated": ENFORCED,
     "session": ENFORCED,
     "outside": [test_the_command_that_the_error_names],
