@@ -126,8 +126,10 @@ void handle_limits(struct call *call)
         json_pack("{s:o, s:o, s:b, s:I, s:o*}", "profiles", profiles, "ceilings", limits_object(&ceilings),
                   "unlimited_allowed", api->config->allow_unlimited, "body_bytes", (json_int_t)api->config->body_bytes,
                   "sanitize", rules ? json_loads(rules, 0, NULL) : NULL);
-    if (!call->caller.anonymous)
-        json_object_set_new(json, "key_ceilings", limits_object(&call->caller.key.ceilings));
+    json_t *own = limits_object(&call->caller.key.ceilings);
+    if (!call->caller.anonymous || json_object_size(own))
+        json_object_set(json, "key_ceilings", own);
+    json_decref(own);
     answer_json(call, 200, json);
     json_decref(json);
 }

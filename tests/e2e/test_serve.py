@@ -643,6 +643,7 @@ def test_anonymous_requests_may_have_ceilings():
         found = problem(own.post("/v1/execute", body), 400, field="/limits/wall_ms")
         assert "anonymous" in found["detail"]
         assert own.execute("bash", "echo ok")["limits"]["wall_ms"] == 2000
+        assert own.get("/v1/limits").json["key_ceilings"] == {"wall_ms": 2000}
         assert own.post("/v1/execute", body, key=own.new_key()).status == 200
 
 
