@@ -41,6 +41,7 @@ void execution_unref(struct execution *execution)
     hold_end(&execution->output);
     hold_end(&execution->request_held);
     redactor_close(execution->redactor);
+    redact_rules_close(execution->rules);
     cordon_request_free(execution->request);
     json_decref(execution->asked);
     lines_end(&execution->lines);
@@ -148,6 +149,7 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
     execution->references = 1;
     api->live_count++;
     execution->asked = asked;
+    execution->rules = redact_rules_ref(api->rules);
     execution->watch.fd = -1;
     api_random_id(execution->id, ID_BYTES);
     api_time_text(execution->created_at);
@@ -469,7 +471,13 @@ char *execution_text(const struct execution *execution)
     if (!json_object_get(copy, "sanitize"))
         json_object_set_new(copy, "sanitize",
                             usual == SANITIZE_ALL ? json_string("all") : json_boolean(usual == SANITIZE_SECRETS));
-    char *text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+    /* Not even a program's own text may keep a secret that it was given. */
+    struct redactor *known = NULL;
+    int code = redactor_open_known(execution->rules, execution->request, &known, NULL);
+    if (code == 0 && known)
+        code = redactor_json(known, &copy);
+    redactor_close(known);
+    char *text = code == 0 ? json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(copy);
     return text;
 }

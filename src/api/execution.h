@@ -43,6 +43,7 @@ struct execution {
     struct lane_limits lane;
     struct policy policy;
     struct redactor *redactor;
+    struct redact_rules *rules; /* as they were when it came */
     cordon_filter filter;
     struct job job;
     uint64_t output_cost; /* what its output may come to in memory */

@@ -359,7 +359,8 @@ void handle_execution_report(struct call *call)
     if (!question)
         return;
     question->plain = call_prefers(call, types, ARRAY_LEN(types)) == 1;
-    if (execution && execution->text && execution->asked && execution->request_held.amount < REQUEST_KEPT_BYTES) {
+    if (execution && execution->text && execution->asked && !execution->told &&
+        execution->request_held.amount < REQUEST_KEPT_BYTES) {
         question->known = http_text_ref(execution->text);
         question->request = execution_text(execution);
         submit(call, question);

@@ -66,6 +66,13 @@ static int lower_to(cordon_request *request, const struct limits *ceilings, bool
     return 0;
 }
 
+/* What a key's programs were compiled to is used for that key alone: a compiler is an untrusted program too, and the
+ * time that a run takes would tell what others have compiled. */
+static void set_tenant(const struct policy *policy, cordon_request *request)
+{
+    snprintf(request->tenant, sizeof request->tenant, "%s", policy->key.id);
+}
+
 int policy_apply(const struct policy *policy, cordon_request *request, struct limits *limits, cordon_error *err)
 {
     const struct api_key *key = &policy->key;
@@ -87,6 +94,7 @@ int policy_apply(const struct policy *policy, cordon_request *request, struct li
         code = check_word(key->network, request->network, "none", "/network", err);
     if (code == 0 && key->fresh)
         code = cordon_request_set_warm(request, false, err);
+    set_tenant(policy, request);
     *limits = full;
     return code;
 }
@@ -108,4 +116,5 @@ void policy_bound(const void *context, cordon_request *request)
     lower_to(request, &policy->key.ceilings, true, NULL);
     if (policy->key.fresh)
         cordon_request_set_warm(request, false, NULL);
+    set_tenant(policy, request);
 }

@@ -23,7 +23,8 @@ int compile_step_key(const struct cordon_engine *engine, const struct prepared *
         return -1;
     struct command version = {0};
     const char *tools[] = {environment_find(step->plan.candidates), version_tool(manifest, &version), NULL};
-    struct compile_key_input input = {.tenant = compile_cache_tenant(engine->compiled),
+    const char *own = prepared->request->tenant;
+    struct compile_key_input input = {.tenant = *own ? own : compile_cache_tenant(engine->compiled),
                                       .language = manifest->id,
                                       .environment =
                                           prepared->request->environment ? prepared->request->environment : "host",

@@ -80,8 +80,9 @@ static const char *add_file(cordon_result *result, struct collected *found, stru
         return "its path is longer than the 1024 bytes that a request's may have";
     if (from->size > *room)
         return "it does not fit into the 8 MiB that the files of a result have together";
-    bool is_text = utf8_valid(from->path, strlen(from->path));
-    file.shown = is_text ? NULL : shown_path(found, from->path, &why);
+    auto_free char *path = filter_path(filter, from->path);
+    bool is_text = path && utf8_valid(path, strlen(path));
+    file.shown = is_text || !path ? NULL : shown_path(found, path, &why);
     if (why)
         return why;
     if ((!is_text && !file.shown) || read_content(from, filter, &file) < 0) {
@@ -89,12 +90,7 @@ static const char *add_file(cordon_result *result, struct collected *found, stru
         return "it could not be read";
     }
     *room -= from->size;
-    file.path = strdup(from->path);
-    if (!file.path) {
-        free(file.shown);
-        free(file.content);
-        return "it could not be read";
-    }
+    file.path = take_ptr(&path);
     sha256_hex(file.content, file.size, file.sha256);
     result->files[result->file_count++] = file;
     return NULL;

@@ -234,6 +234,11 @@ static void analyse(cordon_run *run)
                                   .reason = result->reason};
     if (outcome->status != CORDON_STATUS_OK)
         result->has_error = explain(&input, &result->error) > 0;
+    /* What was printed went through the filter; the program's own text, which the analysis quotes, did not. */
+    if (result->error.snippet) {
+        size_t length = strlen(result->error.snippet);
+        result->error.snippet = filter_text(run, "file", result->error.snippet, &length);
+    }
     bool own_end = outcome->status == CORDON_STATUS_NONZERO_EXIT || outcome->status == CORDON_STATUS_SIGNALED;
     if (own_end && result->has_error && result->error.category && !strcmp(result->error.category, "memory"))
         reason_add_memory(&result->reason, outcome);

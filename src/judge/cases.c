@@ -121,8 +121,11 @@ static json_t *make_row(const struct bench *bench, const struct verdict *verdict
         expected = (struct slice){buf_text(&clean_expected), clean_expected.length};
         got = (struct slice){buf_text(&clean_got), clean_got.length};
     }
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "name", one->name, "status", verdict->status, "expected",
-                     one->has_expected ? show_text(expected, most) : json_null(), "got",
+    auto_buf struct buf name = {0};
+    show_filter(filter, 0, (struct slice){one->name, strlen(one->name)}, &name);
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "name",
+                     show_text((struct slice){buf_text(&name), name.length}, SIZE_MAX), "status", verdict->status,
+                     "expected", one->has_expected ? show_text(expected, most) : json_null(), "got",
                      verdict->result ? show_text(got, most) : json_null(), "usage",
                      verdict->result ? outcome_usage_json(&verdict->result->program) : json_null(), "reason",
                      reason_json(verdict, one, filter, expected, got));

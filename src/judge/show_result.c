@@ -56,7 +56,7 @@ static int show_file(struct result_file *file, const cordon_filter *filter)
     file->content = clean.data;
     file->size = clean.length;
     sha256_hex(file->content, file->size, file->sha256);
-    return 0;
+    return replace_string(filter, &file->path) < 0 ? -1 : replace_string(filter, &file->shown);
 }
 
 static int show_value(cordon_result *result, const cordon_filter *filter)
@@ -79,7 +79,8 @@ static int show_value(cordon_result *result, const cordon_filter *filter)
 int show_result(cordon_result *result, const cordon_filter *filter)
 {
     /* What was read from the program's messages may hold what those held. The rest is Cordon's or the caller's own. */
-    char **const texts[] = {&result->error.type, &result->error.message, &result->error.traceback, &result->error.hint};
+    char **const texts[] = {&result->error.type,    &result->error.message,   &result->error.file,
+                            &result->error.snippet, &result->error.traceback, &result->error.hint};
     int code = filter ? show_outcome(&result->program, filter) : 0;
     if (!filter)
         return 0;

@@ -133,15 +133,15 @@ static bool has_work(const struct redact_choice *choice)
     return false;
 }
 
-int redactor_open(const struct redact_rules *rules, const cordon_request *request, enum sanitize fallback,
-                  struct redactor **redactor, cordon_error *err)
+static int open_redactor(const struct redact_rules *rules, const cordon_request *request, const enum sanitize *fallback,
+                         struct redactor **redactor, cordon_error *err)
 {
     struct redactor *opened = calloc(1, sizeof *opened);
     if (!opened)
         return error_nomem(err);
     opened->choice.rules = rules;
     atomic_fetch_add(&((struct redact_rules *)rules)->references, 1);
-    int rc = choose(&opened->choice, request, fallback, err);
+    int rc = fallback ? choose(&opened->choice, request, *fallback, err) : 0;
     if (rc == 0)
         rc = add_variables(opened, request, err);
     if (rc == 0) {
@@ -163,6 +163,18 @@ int redactor_open(const struct redact_rules *rules, const cordon_request *reques
 size_t redactor_bytes(const struct redactor *redactor)
 {
     return redactor && redactor->literals ? literals_bytes(redactor->literals) : 0;
+}
+
+int redactor_open(const struct redact_rules *rules, const cordon_request *request, enum sanitize fallback,
+                  struct redactor **redactor, cordon_error *err)
+{
+    return open_redactor(rules, request, &fallback, redactor, err);
+}
+
+int redactor_open_known(const struct redact_rules *rules, const cordon_request *request, struct redactor **redactor,
+                        cordon_error *err)
+{
+    return open_redactor(rules, request, NULL, redactor, err);
 }
 
 void redactor_close(struct redactor *redactor)
@@ -273,4 +285,79 @@ json_t *redactor_counts_json(const struct redactor *redactor)
         json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "rule", rows[i].rule, "stream", rows[i].where, "count",
                                               (json_int_t)rows[i].count));
     return list;
+}
+
+static int clean_text(struct redactor *redactor, const char *text, size_t length, struct buf *clean)
+{
+    buf_append(clean, "", 0);
+    redactor_text(redactor, "file", text, length, append, clean);
+    return clean->failed ? -1 : 0;
+}
+
+static int clean_members(struct redactor *redactor, json_t **object)
+{
+    json_t *made = json_object(), *value;
+    const char *name;
+    int code = made ? 0 : -1;
+    json_object_foreach(*object, name, value)
+    {
+        auto_buf struct buf clean = {0};
+        json_t *inner = json_incref(value);
+        if (code == 0)
+            code = clean_text(redactor, name, strlen(name), &clean);
+        if (code == 0)
+            code = redactor_json(redactor, &inner);
+        if (code == 0)
+            code = json_object_set(made, buf_text(&clean), inner);
+        json_decref(inner);
+    }
+    json_decref(code == 0 ? *object : made);
+    if (code == 0)
+        *object = made;
+    return code;
+}
+
+static int clean_items(struct redactor *redactor, json_t **array)
+{
+    json_t *made = json_array(), *value;
+    size_t i;
+    int code = made ? 0 : -1;
+    json_array_foreach(*array, i, value)
+    {
+        json_t *inner = json_incref(value);
+        if (code == 0)
+            code = redactor_json(redactor, &inner);
+        if (code == 0)
+            code = json_array_append(made, inner);
+        json_decref(inner);
+    }
+    json_decref(code == 0 ? *array : made);
+    if (code == 0)
+        *array = made;
+    return code;
+}
+
+static int clean_string(struct redactor *redactor, json_t **string)
+{
+    auto_buf struct buf clean = {0};
+    size_t length;
+    if (clean_text(redactor, json_string_value(*string), json_string_length(*string), &clean) < 0)
+        return -1;
+    /* What is left of a character is none. */
+    auto_free char *repaired = utf8_repair(buf_text(&clean), clean.length, &length);
+    json_t *made = repaired ? json_stringn(repaired, length) : NULL;
+    if (!made)
+        return -1;
+    json_decref(*string);
+    *string = made;
+    return 0;
+}
+
+int redactor_json(struct redactor *redactor, json_t **value)
+{
+    if (json_is_object(*value))
+        return clean_members(redactor, value);
+    if (json_is_array(*value))
+        return clean_items(redactor, value);
+    return json_is_string(*value) ? clean_string(redactor, value) : 0;
 }

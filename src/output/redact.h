@@ -32,6 +32,8 @@ struct redact_options {
 
 /* `options` may be NULL: the built-in rules alone. */
 int redact_rules_open(const struct redact_options *options, struct redact_rules **rules, cordon_error *err);
+/* Another reference, closed like the first; any thread. */
+struct redact_rules *redact_rules_ref(struct redact_rules *rules);
 /* Redactors that are open keep what they need. */
 void redact_rules_close(struct redact_rules *rules);
 /* The names of all rules with their texts, as JSON for /v1/limits and `--help`; freed by the caller. */
@@ -44,6 +46,12 @@ int redactor_open(const struct redact_rules *rules, const cordon_request *reques
 void redactor_close(struct redactor *redactor);
 /* What its own secrets take in memory; `redactor` may be NULL. */
 size_t redactor_bytes(const struct redactor *redactor);
+
+/* For texts that are kept: known values alone are replaced, the operator's and the request's secret variables. */
+int redactor_open_known(const struct redact_rules *rules, const cordon_request *request, struct redactor **redactor,
+                        cordon_error *err);
+/* Every text in it, the names of members too. -1 when memory is out. */
+int redactor_json(struct redactor *redactor, json_t **value);
 
 /* Streams 1 and 2 go on from call to call until they end; any number of them may follow one another. */
 void redactor_feed(struct redactor *redactor, int stream, const void *bytes, size_t length, cordon_emit emit,

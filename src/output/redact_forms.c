@@ -1,5 +1,6 @@
 /* Owns the forms in which a known value is looked for: as it is, reversed, base64, hexadecimal, URL-encoded and
- * JSON-escaped. A form that equals another costs nothing, the automaton has it already. */
+ * JSON-escaped, quoted as languages and shells show texts, and all that without white space at its ends. A form that
+ * equals another costs nothing, the automaton has it already. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -156,7 +157,8 @@ static void put_json(struct buf *form, char c, unsigned style)
         }
     if (c == '/' && style & JSON_SLASH)
         buf_puts(form, "\\/");
-    else if ((unsigned char)c < 0x20 || (style & JSON_HTML && c && strchr("<>&'", c)))
+    else if ((unsigned char)c < 0x20 || (style & JSON_ASCII && c == 0x7f) ||
+             (style & JSON_HTML && c && strchr("<>&'", c)))
         put_unit(form, (unsigned char)c, style);
     else
         put(form, c);
@@ -174,6 +176,115 @@ static bool add_json(struct literals *literals, const char *value, size_t length
     return add(literals, &form);
 }
 
+/* How languages show a text in quotes. */
+enum wide { WIDE_KEPT, WIDE_BYTES, WIDE_POINTS }; /* what is not ASCII: as it is, byte for byte, as characters */
+
+static const struct quote_style {
+    char quote; /* escaped; 0: none, the quote around it is one that it does not hold */
+    enum wide wide;
+    enum { HEX_LOWER, HEX_UPPER, OCTAL } number; /* of a byte that is not shown */
+} quote_styles[] = {
+    /* In this order: Python's repr() of a text, Node's inspect(), ascii(), repr() of bytes and C, Bash's $'...'. */
+    {'\'', WIDE_KEPT, HEX_LOWER},   {'"', WIDE_KEPT, HEX_LOWER},   {0, WIDE_KEPT, HEX_LOWER},
+    {'\'', WIDE_KEPT, HEX_UPPER},   {'"', WIDE_KEPT, HEX_UPPER},   {0, WIDE_KEPT, HEX_UPPER},
+    {'\'', WIDE_POINTS, HEX_LOWER}, {'"', WIDE_POINTS, HEX_LOWER}, {0, WIDE_POINTS, HEX_LOWER},
+    {'\'', WIDE_BYTES, HEX_LOWER},  {'"', WIDE_BYTES, HEX_LOWER},  {0, WIDE_BYTES, HEX_LOWER},
+    {'\'', WIDE_BYTES, OCTAL},      {'\'', WIDE_KEPT, OCTAL},
+};
+
+/* One character of several bytes by its number; how many bytes it has. The text is valid UTF-8. */
+static size_t put_point(struct buf *form, const char *at)
+{
+    unsigned char lead = (unsigned char)*at;
+    size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    uint32_t c = lead & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; i++)
+        c = c << 6 | ((unsigned char)at[i] & 0x3f);
+    buf_printf(form, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+    return length;
+}
+
+static void put_number(struct buf *form, unsigned char c, int number)
+{
+    if (number == OCTAL) {
+        buf_printf(form, "\\%03o", c);
+        return;
+    }
+    buf_puts(form, "\\x");
+    put_hex(form, c, number == HEX_UPPER);
+}
+
+static void put_quoted(struct buf *form, unsigned char c, const struct quote_style *style)
+{
+    static const char named[] = "\nn\rr\tt\\\\";
+    const char *pair = named;
+    while (*pair && *pair != (char)c)
+        pair += 2;
+    if (*pair)
+        buf_printf(form, "\\%c", pair[1]);
+    else if (style->quote && c == (unsigned char)style->quote)
+        buf_printf(form, "\\%c", c);
+    else if (c < 0x20 || c == 0x7f || (style->wide == WIDE_BYTES && c >= 0x80))
+        put_number(form, c, style->number);
+    else
+        put(form, (char)c);
+}
+
+static bool add_quoted(struct literals *literals, const char *value, size_t length, const struct quote_style *style)
+{
+    auto_wipe struct buf form = {0};
+    bool points = style->wide == WIDE_POINTS && utf8_valid(value, length);
+    for (size_t i = 0; i < length;)
+        if (points && (unsigned char)value[i] >= 0x80)
+            i += put_point(&form, value + i);
+        else
+            put_quoted(&form, (unsigned char)value[i++], style);
+    return add(literals, &form);
+}
+
+/* Within single quotes a shell's texts are as they are, but for a single quote itself. */
+static bool add_shell(struct literals *literals, const char *value, size_t length, const char *quote)
+{
+    auto_wipe struct buf form = {0};
+    for (size_t i = 0; i < length; i++)
+        if (value[i] == '\'')
+            buf_puts(&form, quote);
+        else
+            put(&form, value[i]);
+    return add(literals, &form);
+}
+
+/* With a backslash before each of these. */
+static bool add_backslashed(struct literals *literals, const char *value, size_t length, const char *escaped)
+{
+    auto_wipe struct buf form = {0};
+    for (size_t i = 0; i < length; i++) {
+        if (value[i] && strchr(escaped, value[i]))
+            put(&form, '\\');
+        put(&form, value[i]);
+    }
+    return add(literals, &form);
+}
+
+#define SHELL_SPECIAL " \t!\"#$&'()*;<>?[\\]^`{|}"
+
+static bool add_shown(struct literals *literals, const char *value, size_t length)
+{
+    static const char *const single[] = {"'\"'\"'", "'\\''"};
+    /* printf %q of several shells, and what stands within a shell's double quotes. */
+    static const char *const escaped[] = {SHELL_SPECIAL,      SHELL_SPECIAL "~",       SHELL_SPECIAL ",",
+                                          SHELL_SPECIAL "~,", SHELL_SPECIAL "~,=:@%+", "\"\\$`",
+                                          "\"\\$`!"};
+    bool fine = true;
+    for (size_t i = 0; fine && i < ARRAY_LEN(quote_styles); i++)
+        fine = add_quoted(literals, value, length, &quote_styles[i]);
+    for (size_t i = 0; fine && i < ARRAY_LEN(single); i++)
+        fine = add_shell(literals, value, length, single[i]);
+    for (size_t i = 0; fine && i < ARRAY_LEN(escaped); i++)
+        fine = add_backslashed(literals, value, length, escaped[i]);
+    return fine;
+}
+
 static bool add_piece(struct literals *literals, const char *value, size_t length)
 {
     bool fine = literals_add(literals, value, length) && add_reversed(literals, value, length) &&
@@ -186,13 +297,26 @@ static bool add_piece(struct literals *literals, const char *value, size_t lengt
                add_url(literals, value, length, &url_styles[i], true);
     for (unsigned style = 0; fine && style < JSON_STYLES; style++)
         fine = add_json(literals, value, length, style);
-    return fine;
+    return fine && add_shown(literals, value, length);
 }
 
-bool forms_add(struct literals *literals, const char *value, size_t length)
+static bool add_whole(struct literals *literals, const char *value, size_t length)
 {
     for (; length > PIECE; value += PIECE - OVERLAP, length -= PIECE - OVERLAP)
         if (!add_piece(literals, value, PIECE))
             return false;
     return add_piece(literals, value, length);
+}
+
+/* A value from a file often ends with a newline that its user strips. */
+bool forms_add(struct literals *literals, const char *value, size_t length)
+{
+    static const char white[] = " \t\r\n\v\f";
+    const char *inner = value;
+    size_t left = length;
+    for (; left && *inner && strchr(white, *inner); inner++)
+        left--;
+    while (left && inner[left - 1] && strchr(white, inner[left - 1]))
+        left--;
+    return add_whole(literals, value, length) && (left == length || add_whole(literals, inner, left));
 }

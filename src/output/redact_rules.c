@@ -114,6 +114,13 @@ int redact_rules_open(const struct redact_options *options, struct redact_rules 
     return 0;
 }
 
+struct redact_rules *redact_rules_ref(struct redact_rules *rules)
+{
+    if (rules)
+        atomic_fetch_add(&rules->references, 1);
+    return rules;
+}
+
 void redact_rules_close(struct redact_rules *rules)
 {
     if (!rules || atomic_fetch_sub(&rules->references, 1) > 1)

@@ -65,6 +65,7 @@ struct cordon_request {
     bool cold; /* its interpreter must be its own, started for it */
     bool pty;  /* it may open pseudo-terminals */
     bool base64_output;
+    char tenant[24];      /* whose compiled programs it uses; "": the engine's */
     struct json_t *tests; /* NULL: none. Read by the judge; a plain run refuses a request that has them */
     bool owns_tests;      /* false: shared with the document that the request was read from */
     size_t content_bytes; /* held in code, files and stdin */

@@ -41,10 +41,12 @@ static int record(const struct run_flags *flags, const char *data_dir, cordon_re
     if (code < 0)
         return code;
     json_t *asked = request_to_object(flags->request);
-    auto_free char *request = asked ? json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    code = asked ? sanitizer_clean(flags->request, &asked, err) : error_nomem(err);
+    auto_free char *request = code == 0 ? json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_t *object = result_object(result);
     struct store_run run = {result_id(result), "", request, object, result_account(result)};
-    code = request && object ? store_finish(store, &run, err) : error_nomem(err);
+    if (code == 0)
+        code = request && object ? store_finish(store, &run, err) : error_nomem(err);
     if (code == 0)
         code = store_flush(store, err);
     store_close(store);

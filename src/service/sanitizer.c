@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "base/error.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct redact_rules *rules; /* until the process ends */
 
@@ -43,4 +45,16 @@ void sanitizer_close(struct sanitizer *sanitizer)
 {
     redactor_close(sanitizer->redactor);
     sanitizer->redactor = NULL;
+}
+
+int sanitizer_clean(const cordon_request *request, json_t **value, cordon_error *err)
+{
+    struct redactor *known = NULL;
+    int code = find_rules(err);
+    if (code == 0)
+        code = redactor_open_known(rules, request, &known, err);
+    if (code == 0 && known && redactor_json(known, value) < 0)
+        code = error_nomem(err);
+    redactor_close(known);
+    return code;
 }

@@ -20,4 +20,7 @@ const cordon_filter *sanitizer_filter(const struct sanitizer *sanitizer);
 void sanitizer_tell(const struct sanitizer *sanitizer, cordon_result *result);
 void sanitizer_close(struct sanitizer *sanitizer);
 
+/* Takes the request's secret values out of what is kept of it. */
+int sanitizer_clean(const cordon_request *request, json_t **value, cordon_error *err);
+
 #endif

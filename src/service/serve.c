@@ -73,6 +73,13 @@ static int read_secrets(struct daemon *daemon, size_t *count, cordon_error *err)
         if (code < 0)
             return code;
         for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+            line += strspn(line, " \t");
+            size_t width = strlen(line);
+            while (width && strchr(" \t", line[width - 1]))
+                width--;
+            line[width] = '\0';
+            if (!width)
+                continue;
             struct redact_secret *more = reallocarray(daemon->secret_list, *count + 1, sizeof *more);
             char *copy = strdup(line);
             if (more)
