@@ -34,8 +34,8 @@ void input_mount_free(struct input_mount *mount);
 /* The id of the language whose extension the file name carries; newly allocated. */
 int input_language_of(cordon_engine *engine, const char *path, char **id, cordon_error *err);
 
-/* Has made, once, what the language's compiler needs, as long as `go_on` says so; says it on a terminal, for it may take
- * a minute. Whatever goes wrong here, programs can be compiled without. */
+/* Has made, once, what the language's compiler needs, as long as `go_on` says so; says it on a terminal, for it may
+ * take a minute. Whatever goes wrong here, programs can be compiled without. */
 void input_prebuild(cordon_engine *engine, const char *language, bool quiet, int (*go_on)(void *context));
 
 #endif

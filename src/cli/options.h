@@ -28,9 +28,9 @@ struct usage {
 #define OPTIONS_MAX  48
 #define OPTIONS_HELP 1
 
-/* Reads options; the first word that is none is argv[*first], with the other words after it. Adds -h and --help, which print the help and
- * return OPTIONS_HELP. Goes on after an error to see all options (so that --json counts wherever it stands) and returns
- * the first one. */
+/* Reads options; the first word that is none is argv[*first], with the other words after it. Adds -h and --help, which
+ * print the help and return OPTIONS_HELP. Goes on after an error to see all options (so that --json counts wherever it
+ * stands) and returns the first one. */
 int options_parse(const struct usage *usage, int argc, char **argv, void *context, int *first, cordon_error *err);
 void options_print_help(const struct usage *usage);
 

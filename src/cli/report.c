@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/plain.h"
 #include "cli/terminal.h"
 
 /* By the negated code. */
@@ -121,7 +122,10 @@ json_t *report_parse(const char *text)
 int report_json_text(const char *text)
 {
     auto_buf struct buf line = {0};
-    buf_puts(&line, text);
+    if (isatty(STDOUT_FILENO))
+        plain_put_json(&line, text, strlen(text));
+    else
+        buf_puts(&line, text);
     buf_puts(&line, "\n");
     if (line.failed) {
         terminal_say("out of memory");

@@ -18,7 +18,7 @@ int report_usage(const cordon_error *err, const char *command);
 
 /* Text that the library made, parsed; NULL after telling of a failure. Strings in it may hold NUL. */
 json_t *report_parse(const char *text);
-/* Prints the text and a newline; the exit code. */
+/* Prints the text and a newline; the exit code. A terminal gets what would steer it as escapes of JSON. */
 int report_json_text(const char *text);
 
 /* A member's text, or NULL where it is absent or no string. */

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/plain.h"
 
 static const char *const tints[TINT_COUNT] = {
     [TINT_NONE] = "",         [TINT_BOLD] = "\033[1m",  [TINT_DIM] = "\033[2m",
@@ -34,11 +35,12 @@ void terminal_tint(FILE *stream, enum tint tint, const char *text)
 }
 
 /* Characters, not bytes: names of languages need not be ASCII. */
-static size_t text_width(const char *text)
+static size_t text_width(const char *given)
 {
+    auto_free char *text = plain_copy(given);
     size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
+    for (const char *at = text; at && *at; at++)
+        width += ((unsigned char)*at & 0xc0) != 0x80;
     return width;
 }
 
@@ -62,7 +64,9 @@ void terminal_table(FILE *stream, const struct cell_text *cells, size_t columns,
         while (last > 1 && (!line[last - 1].text || !*line[last - 1].text))
             last--;
         for (size_t column = 0; column < last; column++) {
-            const char *text = line[column].text ? line[column].text : "";
+            auto_free char *text = plain_copy(line[column].text ? line[column].text : "");
+            if (!text)
+                continue;
             terminal_tint(stream, line[column].tint, text);
             if (column + 1 < last)
                 fprintf(stream, "%*s", (int)(column_width(cells, columns, rows, column) - text_width(text) + 2), "");
@@ -71,16 +75,11 @@ void terminal_table(FILE *stream, const struct cell_text *cells, size_t columns,
     }
 }
 
-/* C0 and DEL as they are, C1 in its two-byte UTF-8 form. */
-static void mask_controls(char *text)
+void terminal_put(FILE *stream, const char *text, size_t length)
 {
-    for (char *at = text; *at; at++) {
-        unsigned char byte = (unsigned char)*at, next = (unsigned char)at[1];
-        if (byte < 0x20 || byte == 0x7f)
-            *at = '?';
-        else if (byte == 0xc2 && next >= 0x80 && next < 0xa0)
-            at[0] = at[1] = '?';
-    }
+    auto_buf struct buf plain = {0};
+    plain_put(&plain, text, length, "\n\t");
+    fputs(buf_text(&plain), stream);
 }
 
 void terminal_say(const char *format, ...)
@@ -93,9 +92,10 @@ void terminal_say(const char *format, ...)
     va_end(args);
     if (!text)
         return;
-    mask_controls(text);
     auto_buf struct buf line = {0};
-    buf_printf(&line, "cordon: %s\n", text);
+    buf_puts(&line, "cordon: ");
+    plain_put(&line, text, strlen(text), "");
+    buf_puts(&line, "\n");
     terminal_write(STDERR_FILENO, buf_text(&line), line.length, NULL);
 }
 

@@ -18,11 +18,13 @@ struct cell_text {
 bool terminal_colours(FILE *stream);
 /* `text` in colour where the stream shows colours. */
 void terminal_tint(FILE *stream, enum tint tint, const char *text);
+/* Text of a program, of any number of lines, without what would steer a terminal. */
+void terminal_put(FILE *stream, const char *text, size_t length);
 /* Rows of `columns` cells each, row by row; columns are as wide as their widest cell. */
 void terminal_table(FILE *stream, const struct cell_text *cells, size_t columns, size_t rows);
 
-/* One line "cordon: …" on standard error. Control characters in it are replaced: parts of a line may come from the
- * program that was run, which must not be able to steer the terminal or to forge a second line. */
+/* One line "cordon: …" on standard error. What would steer a terminal is replaced in it: parts of a line may come from
+ * the program that was run, which must not be able to steer the terminal or to forge a second line. */
 void terminal_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes all bytes, waiting where the descriptor is non-blocking. 0 or a negative errno; -EINTR only when `*give_up`

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/plain.h"
 #include "explain/debug.h"
 #include "explain/debug_parts.h"
 
@@ -29,10 +30,7 @@ static void put(struct page *page, const char *indent, const char *text, size_t 
     while (cut && length && ((unsigned char)text[length] & 0xc0) == 0x80)
         length--;
     buf_puts(&page->text, indent);
-    for (size_t i = 0; i < length; i++) {
-        bool control = ((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7f;
-        buf_append(&page->text, control ? "?" : &text[i], 1);
-    }
+    plain_put(&page->text, text, length, "\t");
     buf_puts(&page->text, cut ? "…\n" : "\n");
 }
 

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/plain.h"
 #include "cli/report.h"
 #include "output/json_text.h"
 
@@ -235,7 +236,10 @@ int batch_output_add(struct batch_output *output, const json_t *result, cordon_e
     auto_buf struct buf line = {0};
     if (!text)
         return error_nomem(err);
-    buf_puts(&line, text);
+    if (isatty(output->fd))
+        plain_put_json(&line, text, strlen(text));
+    else
+        buf_puts(&line, text);
     buf_puts(&line, "\n");
     if (line.failed)
         return error_nomem(err);

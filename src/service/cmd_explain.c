@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/report.h"
+#include "cli/terminal.h"
 #include "explain/debug.h"
 #include "service/commands.h"
 #include "service/store_flags.h"
@@ -49,7 +50,9 @@ static int show(const json_t *report, bool json)
         error_nomem(&err);
         return report_error(&err, false);
     }
-    fputs(text, stdout);
+    if (json)
+        return report_json_text(text);
+    terminal_put(stdout, text, strlen(text));
     if (*text && text[strlen(text) - 1] != '\n')
         putchar('\n');
     return 0;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/plain.h"
 #include "base/units.h"
 #include "cli/options.h"
 #include "cli/report.h"
@@ -290,17 +291,14 @@ static int list(struct store *store, struct flags *flags, cordon_error *err)
 /* What a program printed is shown as it is to whoever reads a file, but must not steer a terminal. */
 static void print_output(const char *name, const json_t *output)
 {
-    const unsigned char *text = (const unsigned char *)json_string_value(output);
+    const char *text = json_string_value(output);
     size_t length = json_string_length(output);
     if (!length)
         return;
-    terminal_tint(stdout, TINT_BOLD, name);
+    auto_free char *plain = plain_copy(name);
+    terminal_tint(stdout, TINT_BOLD, plain ? plain : "");
     putchar('\n');
-    for (size_t i = 0; i < length; i++) {
-        bool control = (text[i] < 0x20 && !strchr("\n\t", text[i])) || text[i] == 0x7f || !text[i] ||
-                       (text[i] >= 0x80 && text[i] < 0xa0 && i && text[i - 1] == 0xc2);
-        putchar(control ? '?' : text[i]);
-    }
+    terminal_put(stdout, text, length);
     if (text[length - 1] != '\n')
         putchar('\n');
 }
@@ -317,7 +315,7 @@ static void print_program(const json_t *request)
         if (asprintf(&name, "file %s", path) >= 0 && json_is_string(content))
             print_output(name, content);
         else if (name)
-            printf("%s: bytes\n", name);
+            terminal_put(stdout, name, strlen(name)), puts(": bytes");
     }
 }
 
@@ -339,7 +337,9 @@ static int print_whole(const json_t *result, const json_t *request)
         if (!text)
             return EXIT_OWN_FAILURE;
         terminal_tint(stdout, TINT_DIM, name);
-        printf("%*s%s\n", (int)(18 - (strlen(name) < 17 ? strlen(name) : 17)), "", text);
+        printf("%*s", (int)(18 - (strlen(name) < 17 ? strlen(name) : 17)), "");
+        terminal_put(stdout, text, strlen(text));
+        putchar('\n');
     }
     print_program(request);
     print_output("stdout", json_object_get(result, "stdout"));

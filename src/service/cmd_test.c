@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/plain.h"
 #include "base/units.h"
 #include "cli/engine.h"
 #include "cli/input.h"
@@ -74,15 +75,11 @@ static char *short_text(const json_t *value)
 /* The same without quotes and uncut, for names and reasons. */
 static char *plain_text(const char *text)
 {
-    char *copy = strdup(text ? text : "");
-    for (char *at = copy; at && *at; at++) {
-        unsigned char byte = (unsigned char)*at, next = (unsigned char)at[1];
-        if (byte < 0x20 || byte == 0x7f)
+    auto_free char *copy = strdup(text ? text : "");
+    for (char *at = copy; at && *at; at++)
+        if ((unsigned char)*at < 0x20)
             *at = ' ';
-        else if (byte == 0xc2 && next >= 0x80 && next < 0xa0)
-            at[0] = at[1] = '?';
-    }
-    return copy;
+    return copy ? plain_copy(copy) : NULL;
 }
 
 /* The figure by which runs of one program can be compared; empty for a case that was not run. */

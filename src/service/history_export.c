@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/plain.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "output/json_text.h"
@@ -77,6 +78,15 @@ static void put_row(struct buf *text, const json_t *item)
     buf_puts(text, "\r\n");
 }
 
+static void put_object(struct buf *text, const char *object)
+{
+    if (isatty(STDOUT_FILENO))
+        plain_put_json(text, object, strlen(object));
+    else
+        buf_puts(text, object);
+    buf_puts(text, "\n");
+}
+
 int history_export_begin(enum history_format format)
 {
     auto_buf struct buf line = {0};
@@ -98,7 +108,7 @@ int history_export_rows(enum history_format format, const json_t *items)
         if (format == HISTORY_CSV)
             put_row(&text, item);
         else if (object)
-            buf_printf(&text, "%s\n", object);
+            put_object(&text, object);
         else
             text.failed = true;
     }

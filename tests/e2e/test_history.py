@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import sqlite3
@@ -191,6 +192,68 @@ def test_output_cannot_steer_a_terminal(data):
     fill(data, [made_up(1, stdout="a\033[2Jb\u009bc\x00d\n", reason="\033]0;x\007")])
     shown = history(data, f"{1:032x}").out
     assert b"\033" not in shown and b"\xc2\x9b" not in shown and b"\0" not in shown and b"a?[2Jb" in shown
+
+
+# What U+009B begins is a command to a terminal, U+202E turns text around, and a byte alone may be either.
+STEERING = "a\033[2Jb\u009b2Jc\u202ed\u2066e\u061cf\u2028g"
+
+
+def shown_on_a_terminal(*arguments):
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([CORDON, *map(str, arguments)], stdout=follower, stderr=follower, stdin=subprocess.DEVNULL)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            part = b""
+        shown += part
+        if not part:
+            break
+    process.wait(timeout=30)
+    os.close(leader)
+    return shown.decode()  # all of it is UTF-8
+
+
+def harmless(shown):
+    steering = [c for c in shown if c in "\u061c\u200e\u200f" or "\u2028" <= c <= "\u202e" or "\u2066" <= c <= "\u2069"
+                or "\x7f" <= c <= "\x9f" or (c < " " and c not in "\r\n\t")]
+    return not steering
+
+
+def test_nothing_of_a_cell_steers_a_terminal(data, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    error = {"type": STEERING, "category": "runtime", "message": STEERING, "file": STEERING, "line": 1, "column": None,
+             "snippet": STEERING, "traceback": STEERING, "hint": STEERING}
+    files = [{"path": STEERING, "size": 1, "sha256": "0" * 64, "content": STEERING}]
+    skipped = {"count": 1, "items": [{"path": STEERING, "size": None, "why": "x"}]}
+    run_id = f"{1:032x}"
+    fill(data, [made_up(1, status="nonzero_exit", success=False, exit_code=1, stdout=STEERING, stderr=STEERING, reason=STEERING, error=error, files=files,
+                        files_skipped=skipped, value={STEERING: STEERING}) | {
+        "request": {"language": "python", "code": f"'{STEERING}'", "collect": ["*"]} | OPTIONAL}])
+    for command in (["history"], ["history", "--json"], ["history", "--format", "jsonl"], ["history", run_id], ["history", "--json", run_id],
+                    ["explain", run_id], ["explain", "--json", run_id], ["replay", run_id], ["replay", "--json", run_id]):
+        shown = shown_on_a_terminal(command[0], "--data-dir", data, *command[1:])
+        assert harmless(shown), (command, shown)
+        assert command[-1] != run_id or "2J" in shown, (command, shown)
+    found = as_result(history(data, "--json", run_id))
+    assert found["stdout"] == STEERING, "not changed for whoever is no terminal"
+
+
+@pytest.mark.parametrize("command", ["test", "batch", "run"])
+def test_nothing_of_a_run_steers_a_terminal(tmp_path, monkeypatch, command):
+    need("python")
+    monkeypatch.setenv("NO_COLOR", "1")
+    code = f"import sys\nprint({STEERING!a})\nopen({STEERING!a}, 'w')\nraise ValueError({STEERING!a})"
+    (tmp_path / "program.py").write_text(code)
+    (tmp_path / "cases.json").write_text(json.dumps({"cases": [{"name": STEERING, "expected": STEERING + "x"}]}))
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({"id": STEERING, "language": "python", "code": code, "collect": ["*"]} | OPTIONAL) + "\n")
+    words = {"test": ["--tests", tmp_path / "cases.json", tmp_path / "program.py"], "batch": [tmp_path / "tasks.jsonl", "-o", "-"],
+             "run": ["--json", "--collect", "*", tmp_path / "program.py"]}[command]
+    shown = shown_on_a_terminal(command, *(FLAGS if command != "batch" else []), *words)
+    shown = shown.replace("\r\x1b[K", "")  # the progress bar's own
+    assert harmless(shown) and "2J" in shown, shown
 
 
 def test_running(data):
