@@ -1,6 +1,8 @@
 """Work that the kernel does for a cell outside its group: bounds that are seen from the host."""
+import ctypes
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -14,6 +16,8 @@ from host import cordon_cgroups, descendants, read_text  # noqa: E402
 from judge import cordon_path  # noqa: E402
 
 CELL_SECONDS = "30"
+FLAGS = shlex.split(os.environ.get("CORDON_TEST_FLAGS", ""))
+PR_SET_MEMORY_MERGE = 67
 
 
 def groups(pid):
@@ -60,9 +64,28 @@ def test_every_cell_is_bounded_in_what_it_reads(how):
     disk = disk_of_usr()
     if not disk:
         pytest.skip("/usr lies on no block device")
-    process = subprocess.Popen([cordon_path(), "run", *how, "--wall", f"{CELL_SECONDS}s", "-l", "bash", "-c", f"exec sleep {CELL_SECONDS}"])
+    process = subprocess.Popen([cordon_path(), "run", *FLAGS, *how, "--wall", f"{CELL_SECONDS}s", "-l", "bash", "-c", f"exec sleep {CELL_SECONDS}"])
     try:
         assert bound(sleeper(process.pid), disk) == [str(256 << 20)] * 2
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.parametrize("how", [[], ["--warm"]], ids=["cold", "warm"])
+def test_a_callers_merging_of_pages_is_not_the_cells(how):
+    """A process and all its children may be set to have equal pages merged, as systemd does for a service that asks."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def merged(pid):
+        return "ksm_merge_any: yes" in read_text(f"/proc/{pid}/ksm_stat")
+
+    process = subprocess.Popen([cordon_path(), "run", *FLAGS, *how, "--wall", f"{CELL_SECONDS}s", "-l", "bash", "-c", f"exec sleep {CELL_SECONDS}"],
+                               preexec_fn=lambda: libc.prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0))
+    try:
+        if not merged(process.pid):
+            pytest.skip("this kernel merges no whole processes, or does not tell")
+        assert not merged(sleeper(process.pid))
     finally:
         process.terminate()
         process.wait()
