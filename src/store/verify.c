@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "store/internal.h"
 #include "store/place.h"
+#include "store/verify_tables.h"
 
 struct check {
     struct db db;
@@ -162,7 +163,8 @@ static int check_references(struct check *check)
 static int check_structure(struct check *check)
 {
     static const char *const statements[] = {"PRAGMA integrity_check('ledger')", "PRAGMA integrity_check('texts')",
-                                             "PRAGMA integrity_check('blobs')"};
+                                             "PRAGMA integrity_check('blobs')",  "PRAGMA integrity_check('accepted')",
+                                             "PRAGMA integrity_check('spent')",  "PRAGMA integrity_check('keys')"};
     int code = SQLITE_DONE;
     for (size_t i = 0; i < ARRAY_LEN(statements) && check->verdict->good && code == SQLITE_DONE; i++) {
         auto_statement sqlite3_stmt *statement = db_statement(&check->db, statements[i]);
@@ -175,14 +177,35 @@ static int check_structure(struct check *check)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+static int check_schema(struct check *check)
+{
+    char wrong[VERIFY_TEXT_MAX];
+    int code = verify_schema(&check->db, wrong);
+    if (*wrong)
+        found(check, 0, "%s", wrong);
+    return code;
+}
+
+static int check_rest(struct check *check)
+{
+    char wrong[VERIFY_TEXT_MAX];
+    int code = verify_rest(&check->db, wrong);
+    if (*wrong)
+        found(check, 0, "%s", wrong);
+    return code;
+}
+
+/* The schema first: everything else is asked through it. */
 static int check_all(struct check *check, cordon_error *err)
 {
     int code = db_run(&check->db, "BEGIN");
     if (code == SQLITE_OK)
+        code = check_schema(check);
+    if (code == SQLITE_OK && check->verdict->good)
         code = check_rows(check);
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK && check->verdict->good)
         check_end(check);
-    static int (*const further[])(struct check *) = {check_contents, check_references, check_structure};
+    static int (*const further[])(struct check *) = {check_contents, check_references, check_structure, check_rest};
     for (size_t i = 0; i < ARRAY_LEN(further) && code == SQLITE_OK && check->verdict->good; i++)
         code = further[i](check);
     if (db_is_damage(code) || code == SQLITE_ERROR)

@@ -147,6 +147,55 @@ static void test_verify__finds_bytes_changed_in_the_file(void **state)
     assert_true(verify(place, NULL).good);
 }
 
+/* What the chain does not cover. */
+static void test_verify__finds_changes_beside_the_chain(void **state)
+{
+    static const struct {
+        const char *sql, *text;
+    } changes[] = {
+        {"CREATE TRIGGER quiet AFTER INSERT ON ledger BEGIN DELETE FROM texts; END",
+         "trigger quiet is none of the store's"},
+        {"CREATE TABLE extra(x)", "table extra is none of the store's"},
+        {"CREATE VIEW seen AS SELECT 1", "view seen is none of the store's"},
+        {"DROP INDEX ledger_key", "index ledger_key is missing"},
+        {"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(sql, '$.status', '$.reason') WHERE name = "
+         "'ledger'",
+         "table ledger is not defined as the store defines it"},
+        {"PRAGMA application_id=1", "application_id is 1"},
+        {"INSERT INTO texts VALUES (99, 'nobody', 'stdout', 0, (SELECT min(number) FROM blobs))",
+         "a text is kept for run nobody"},
+        {"INSERT INTO blobs VALUES (99, "
+         "'6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d', 1, 0, x'00')",
+         "content 6e340b9cffb37a98… is kept for no run"},
+        {"INSERT INTO accepted VALUES (99, 'r2', '', NULL, '')", "run r2 is in the ledger, and said to go on"},
+        {"DELETE FROM alive", "the table `alive` has 0 rows"},
+        {"UPDATE spent SET cpu_ms = 0", "the processor time of key '' is not what its runs used"},
+        {"DELETE FROM spent", "the processor time of key '' is missing"},
+        {"INSERT INTO spent VALUES ('other', 1, 5000)", "the processor time of key 'other'"},
+        {"INSERT INTO keys VALUES ('k', x'00', 'n', 1, 0, 0, 0, '{}', '', '', 0, 0, 0)", "an API key cannot be read"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        void *fresh;
+        struct store_verdict verdict;
+        cordon_error err;
+        assert_int_equal(place_setup(&fresh), 0);
+        struct place *place = fresh;
+        place_begin(place, (struct store_options){.keep = STORE_KEEP_FULL});
+        finish_many(place, 3);
+        place_end(place);
+        assert_ok(store_verify(place->path, NULL, &verdict, &err), &err);
+        assert_true(verdict.good);
+        sqlite3 *file = file_open(place);
+        assert_int_equal(sqlite3_exec(file, changes[i].sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(file);
+        assert_ok(store_verify(place->path, NULL, &verdict, &err), &err);
+        if (verdict.good || !strstr(verdict.text, changes[i].text))
+            fail_msg("%s: %s", changes[i].sql, verdict.good ? "good" : verdict.text);
+        assert_int_equal(place_teardown(&fresh), 0);
+    }
+}
+
 static void test_verify__wants_the_expected_head(void **state)
 {
     struct place *place = *state;
@@ -201,6 +250,7 @@ int main(void)
         test(test_verify__finds_and_locates),
         test(test_verify__finds_every_changed_byte),
         test(test_verify__finds_bytes_changed_in_the_file),
+        cmocka_unit_test(test_verify__finds_changes_beside_the_chain),
         test(test_verify__wants_the_expected_head),
         test(test_verify__head_may_lag),
     };
