@@ -149,10 +149,12 @@ int prepare_check(const struct prepared *prepared, struct prepared_step *step, c
 {
     const struct manifest *manifest = prepared->manifest;
     int code = prepare_command(prepared, step, err);
-    if (code < 0 || environment_find(step->command.candidates))
+    /* A compile step may begin with a shell, which is there when the compiler is not. */
+    bool found = code == 0 && environment_find(step->command.candidates) != NULL;
+    if (code < 0 || (found && (!manifest->compile || language_is_installed(manifest))))
         return code;
     error_set(err, CORDON_ENOTFOUND, "language", "%s cannot run here: %s is not installed", manifest->name,
-              step->command.argv[0]);
+              found ? manifest->version[0] : step->command.argv[0]);
     if (!manifest->packages_count)
         return error_hint(err, "Debian has no package of it; install it beneath /usr/local or /opt");
     return error_hint(err, "apt install %s", manifest->packages[0]);

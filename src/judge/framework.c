@@ -392,13 +392,16 @@ static int run_reported(cordon_engine *engine, const struct framework *framework
 }
 
 /* A report that says "missing" may be the tested program's own, so the runner is asked once more, in a cell without any
- * of the caller's files. The cell is Cordon's and not charged to the caller. Sets *missing. */
-static int ask_runner(cordon_engine *engine, const struct framework *framework, const struct judge_options *options,
-                      bool *missing, cordon_error *err)
+ * of the caller's files, under the same tolerance for missing controls. The cell is Cordon's and not charged to the
+ * caller. Sets *missing. */
+static int ask_runner(cordon_engine *engine, const struct framework *framework, const json_t *asked,
+                      const struct judge_options *options, bool *missing, cordon_error *err)
 {
     struct judge_options own = options ? *options : (struct judge_options){0};
     own.account = NULL;
     json_t *request = json_pack("{s:s, s:{}}", "language", framework->language, "files");
+    if (json_object_get(asked, "optional"))
+        json_object_set(request, "optional", json_object_get(asked, "optional"));
     struct spec spec = {.framework = framework->name, .files = json_object()};
     struct report report = {0};
     cordon_result *result = NULL;
@@ -420,7 +423,7 @@ int framework_run(cordon_engine *engine, const struct framework *framework, cons
     if (code < 0 || !report->missing)
         return code;
     bool missing = false;
-    code = ask_runner(engine, framework, options, &missing, err);
+    code = ask_runner(engine, framework, request, options, &missing, err);
     if (code == 0 && missing) {
         error_set(err, CORDON_ENOTFOUND, "tests", "%s cannot run here: it is not installed", framework->name);
         code = error_hint(err, "install %s on the host", framework->package);

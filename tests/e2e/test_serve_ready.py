@@ -81,6 +81,19 @@ def test_a_language_that_fails_is_named(broken_language):
         assert "cobbled" in told["error"], told
 
 
+def test_a_compiler_that_is_missing_behind_a_shell_is_named(broken_language):
+    need("bash")
+    (broken_language / "headless.yaml").write_text(
+        "id: headless\nname: Headless\npackages: [headless-compiler]\nextensions: [hls]\nfile: main.hls\n"
+        "version: [no-such-compiler, --version]\ncompile:\n  argv: [bash, -c, 'no-such-compiler main.hls']\n  outputs: [a.out]\n"
+        "run:\n  argv: [bash, -c, ./a.out]\n")
+    with Daemon("--set", f"languages_dir={broken_language}") as daemon:
+        assert "headless" not in get_json(daemon, "/readyz")["languages"]
+        answer = daemon.post("/v1/execute", {"language": "headless", "code": "x"})
+        assert answer.status == 400, answer
+        assert "no-such-compiler is not installed" in answer.json["detail"] and "headless-compiler" in answer.json["hint"], answer
+
+
 def test_a_proof_under_way_does_not_delay_the_end():
     with Daemon(prove=True) as daemon:
         wait_for(lambda: "works" in get_json(daemon, "/readyz")["languages"].values(), 60)
@@ -116,6 +129,11 @@ def test_the_environment_lets_a_daemon_go_without_a_control(ordinary):
     with Daemon(**ordinary.daemon(env={"CORDON_OPTIONAL": "cgroup"})) as daemon:
         assert " serves at " in daemon.ready and get_json(daemon, "/readyz")["status"] == "ready"
         assert execute(daemon, language="bash", code="echo 42")["stdout"] == "42\n"
+        unittest = {"framework": "unittest", "files": {"test_a.py": "import unittest\nclass A(unittest.TestCase):\n"
+                                                                     "    def test_one(self): self.assertEqual(1, 1)\n"}}
+        for tests in (unittest, {"cases": [{"expected": "1"}]}):
+            judged = daemon.post("/v1/tests", {"language": "python", "code": "print(1)", "tests": tests})
+            assert judged.status == 200 and judged.json["tests"]["passed"] == 1, judged
         [told] = daemon.log("control_missing")
         assert told["control"] == "cgroup" and "systemd-run" in told["fix"], told
 
