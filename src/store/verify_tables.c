@@ -53,22 +53,6 @@ static int compare(sqlite3_stmt *have, sqlite3_stmt *want, char wrong[VERIFY_TEX
     }
 }
 
-static int compare_numbers(struct db *db, struct db *model, char wrong[VERIFY_TEXT_MAX])
-{
-    static const char *const settings[] = {"PRAGMA application_id", "PRAGMA user_version"};
-    int code = SQLITE_OK;
-    for (size_t i = 0; i < ARRAY_LEN(settings) && code == SQLITE_OK && !*wrong; i++) {
-        sqlite3_int64 have = 0, want = 0;
-        code = db_number(db, settings[i], &have);
-        if (code == SQLITE_OK)
-            code = db_number(model, settings[i], &want);
-        if (code == SQLITE_OK && have != want)
-            snprintf(wrong, VERIFY_TEXT_MAX, "the file's %s is %lld, not %lld", strchr(settings[i], ' ') + 1,
-                     (long long)have, (long long)want);
-    }
-    return code;
-}
-
 int verify_schema(struct db *db, char wrong[VERIFY_TEXT_MAX])
 {
     struct db model;
@@ -78,8 +62,6 @@ int verify_schema(struct db *db, char wrong[VERIFY_TEXT_MAX])
         auto_statement sqlite3_stmt *have = db_statement(db, SCHEMA), *want = db_statement(&model, SCHEMA);
         code = have && want ? compare(have, want, wrong) : SQLITE_ERROR;
     }
-    if (code == SQLITE_OK && !*wrong)
-        code = compare_numbers(db, &model, wrong);
     db_close(&model);
     return code;
 }

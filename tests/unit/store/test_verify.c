@@ -161,7 +161,6 @@ static void test_verify__finds_changes_beside_the_chain(void **state)
         {"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(sql, '$.status', '$.reason') WHERE name = "
          "'ledger'",
          "table ledger is not defined as the store defines it"},
-        {"PRAGMA application_id=1", "application_id is 1"},
         {"INSERT INTO texts VALUES (99, 'nobody', 'stdout', 0, (SELECT min(number) FROM blobs))",
          "a text is kept for run nobody"},
         {"INSERT INTO blobs VALUES (99, "
