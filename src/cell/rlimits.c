@@ -13,10 +13,11 @@ static rlim_t or_infinity(int64_t value)
     return value == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)value;
 }
 
-/* Seconds for RLIMIT_CPU, one beyond the limit: the warden's own accounting comes first and says why. */
+/* Seconds for RLIMIT_CPU, beyond the limit: the warden's own accounting comes first and says why. The kernel counts
+ * timer ticks for it, which on a crowded machine come to a fifth more than the time that was used. */
 static rlim_t cpu_seconds(int64_t cpu_ms)
 {
-    return cpu_ms == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)((cpu_ms + 999) / 1000 + 1);
+    return cpu_ms == LIMIT_UNLIMITED ? RLIM_INFINITY : (rlim_t)((cpu_ms + cpu_ms / 2 + 999) / 1000 + 1);
 }
 
 /* An ordinary caller may already be below what is wanted; limits only go down. */
