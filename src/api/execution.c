@@ -76,15 +76,18 @@ static void promise_time(struct execution *execution, int64_t wall_ms)
     execution->job.wall_us = ((uint64_t)wall_ms < most_ms ? (uint64_t)wall_ms : most_ms) * runs * 1000;
 }
 
-/* What the run may make the daemon hold: its output, and besides what it may collect, leave as its value or have a
- * compiler print. So much of the latter as the caller could never hold is not charged, or the run could never start. */
-static uint64_t cost_of(const struct execution *execution, const struct manifest *language, int64_t output_bytes)
+/* What the run may make the daemon hold: its output, and what it may collect, leave as its value or have a compiler
+ * print, and `besides`. So much of the latter as the caller could never hold is not charged, or the run could never
+ * start. */
+static uint64_t cost_of(const struct execution *execution, const struct manifest *language, int64_t output_bytes,
+                        uint64_t besides)
 {
     const struct held_parts parts = {.output_bytes = (uint64_t)output_bytes,
                                      .collects = execution->request->collect.count > 0,
                                      .has_value = language->value,
                                      .compiles = language->compile != NULL};
-    uint64_t least = held_cost(&(struct held_parts){.output_bytes = parts.output_bytes}), whole = held_cost(&parts);
+    uint64_t least = held_cost(&(struct held_parts){.output_bytes = parts.output_bytes}),
+             whole = held_cost(&parts) + besides;
     uint64_t most = budget_most_each(execution->api->budget, BUDGET_OUTPUT);
     return whole <= most ? whole : least > most ? least : most;
 }
@@ -107,20 +110,26 @@ static int apply_policy(struct execution *execution, const struct caller *caller
     promise(execution, limits.value[LIMIT_MEMORY_BYTES], limits.value[LIMIT_PROCESSES]);
     promise_time(execution, limits.value[LIMIT_WALL_MS]);
     if (code == 0)
-        execution->output_cost = cost_of(execution, language, limits.value[LIMIT_OUTPUT_BYTES]);
+        execution->output_cost = cost_of(execution, language, limits.value[LIMIT_OUTPUT_BYTES], 0);
     return code;
 }
 
 /* The limits of every case, checker and interactor are held against the same ceilings, and what the cells of one case
  * may have together counts for admission. */
-static int check_tests(struct execution *execution, cordon_error *err)
+static int check_tests(struct execution *execution, const struct manifest *language, cordon_error *err)
 {
     const struct judge_options options = {.admit = policy_admit, .bound = NULL, .policy = &execution->policy};
     struct judge_needs needs = {0};
     int code = judge_check(execution->asked, &options, &needs, err);
-    if (code == 0)
-        promise(execution, needs.memory_bytes, needs.processes);
-    return code;
+    if (code < 0)
+        return code;
+    promise(execution, needs.memory_bytes, needs.processes);
+    /* Each of the streams that are captured is bounded by the ceiling; there are four at most. */
+    int64_t ceiling = (int64_t)execution->api->config->output_bytes, captured = needs.captured_bytes;
+    int64_t output = needs.output_bytes < ceiling ? needs.output_bytes : ceiling;
+    uint64_t besides = (uint64_t)(captured < 4 * ceiling ? captured : 4 * ceiling);
+    execution->output_cost = cost_of(execution, language, output, besides);
+    return 0;
 }
 
 static bool fits(void *context);
@@ -166,7 +175,7 @@ int execution_new(struct api *api, const struct caller *caller, json_t *asked, s
     if (code == 0)
         code = apply_policy(execution, caller, language, err);
     if (code == 0 && execution->tests)
-        code = check_tests(execution, err);
+        code = check_tests(execution, language, err);
     if (code == 0)
         code = redactor_open(api->rules, execution->request, api->sanitize, &execution->redactor, err);
     if (code == 0 && !(execution->events = events_new(execution->request->base64_output)))

@@ -50,8 +50,10 @@ struct judge_needs bench_needs(const struct bench *bench)
 {
     const struct judge_needs *program = &bench->program_needs, *checker = &bench->checker_needs,
                              *interactor = &bench->interactor_needs;
-    struct judge_needs needs = {add_needs(program->memory_bytes, interactor->memory_bytes),
-                                add_needs(program->processes, interactor->processes)};
+    struct judge_needs needs = {.memory_bytes = add_needs(program->memory_bytes, interactor->memory_bytes),
+                                .processes = add_needs(program->processes, interactor->processes),
+                                .output_bytes = bench->output_bytes,
+                                .captured_bytes = bench->captured_bytes};
     if (checker->memory_bytes > needs.memory_bytes)
         needs.memory_bytes = checker->memory_bytes;
     if (checker->processes > needs.processes)
@@ -143,6 +145,31 @@ static void point_to_limits(const struct bench *bench, const struct spec_case *o
         }
 }
 
+/* What the program may print for this case, and what is captured of that until the case is judged: what is expected has
+ * to fit, and a conversation is captured on both sides. */
+static int count_output(struct bench *bench, size_t index, const struct limits *limits, cordon_request *request,
+                        cordon_error *err)
+{
+    struct program_input input = case_input(bench, index);
+    size_t wanted = bench->spec->cases[index].interactor ? TRAFFIC_BYTES : input.output_bytes;
+    input.output_bytes = 0;
+    int code = program_give(&bench->program, &input, limits, request, err);
+    struct limits own = request->limits;
+    if (code == 0)
+        code = limits_complete(&own, request->profile, err);
+    int64_t output = own.value[LIMIT_OUTPUT_BYTES], captured = output;
+    if (code == 0 && !(request->limits.given >> LIMIT_OUTPUT_BYTES & 1) && captured < (int64_t)wanted)
+        captured = (int64_t)wanted;
+    captured = add_needs(captured, captured);
+    if (bench->spec->cases[index].interactor)
+        captured = add_needs(captured, captured);
+    if (code == 0 && output > bench->output_bytes)
+        bench->output_bytes = output;
+    if (code == 0 && captured > bench->captured_bytes)
+        bench->captured_bytes = captured;
+    return code;
+}
+
 static int check_case(struct bench *bench, size_t index, const struct limits *limits, cordon_request *request,
                       cordon_error *err)
 {
@@ -168,6 +195,8 @@ static int check_cases(struct bench *bench, cordon_error *err)
         /* The first stands for all that have nothing of their own. */
         if (i == 0 || one->args || one->limits)
             code = check_case(bench, i, &limits, request, err);
+        if (code == 0)
+            code = count_output(bench, i, &limits, request, err);
     }
     cordon_request_free(request);
     return code;

@@ -16,6 +16,7 @@ struct bench {
     struct runs runs;
     /* The most that one program, one checker and one interactor are asked to have. */
     struct judge_needs program_needs, checker_needs, interactor_needs;
+    int64_t output_bytes, captured_bytes; /* as in judge_needs */
 };
 
 struct verdict {
@@ -42,6 +43,8 @@ void verdict_free(struct verdict *verdict);
 /* Of case `index`: its own input, arguments and limits. */
 struct program_input case_input(const struct bench *bench, size_t index);
 
+/* Kept of each side's output in a conversation, and so the most that can pass, unless the request sets a bound. */
+#define TRAFFIC_BYTES ((size_t)64 << 20)
 /* interact.c: the same for a case with an interactor, which is `helper`. */
 int interact_run(struct bench *bench, size_t index, struct program *helper, struct verdict *verdict, cordon_error *err);
 /* What the exit of a checker or interactor says of a program that did well: 0 passed, 1 failed, else its own error. */

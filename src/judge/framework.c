@@ -290,7 +290,9 @@ static int count_needs(cordon_request *request, const struct judge_options *opti
         options->bound(options->policy, request);
     struct limits limits = request->limits;
     int code = limits_complete(&limits, request->profile, err);
-    *needs = (struct judge_needs){limits.value[LIMIT_MEMORY_BYTES], limits.value[LIMIT_PROCESSES]};
+    *needs = (struct judge_needs){.memory_bytes = limits.value[LIMIT_MEMORY_BYTES],
+                                  .processes = limits.value[LIMIT_PROCESSES],
+                                  .output_bytes = limits.value[LIMIT_OUTPUT_BYTES]};
     return code;
 }
 

@@ -13,8 +13,6 @@
 #include "engine/result.h"
 #include "judge/case.h"
 
-/* Kept of each side's output, and so the most that can pass, unless the request sets a bound. */
-#define TRAFFIC_BYTES ((size_t)64 << 20)
 /* An interactor that waits for a program which is over time must not be over time itself. */
 #define PATIENCE_MS 5000
 /* So long a program has to leave by itself after the interactor has. */

@@ -12,6 +12,7 @@
 #include "judge/cases.h"
 #include "judge/framework.h"
 #include "judge/show.h"
+#include "output/capture.h"
 
 static json_t *tests_object(json_t *rows, size_t passed, size_t failed, size_t skipped)
 {
@@ -88,6 +89,29 @@ static int hand_over(cordon_result *result, int code, cordon_result **answer, co
     return error_nomem(err);
 }
 
+/* A case may be judged by more output than the result keeps. */
+static int cut_output(struct outcome *outcome, size_t most)
+{
+    for (int i = 0; i < 2; i++) {
+        struct capture capture;
+        if (!outcome->out[i] || outcome->out_length[i] <= most)
+            continue;
+        capture_init(&capture, most);
+        capture_feed(&capture, outcome->out[i], outcome->out_length[i]);
+        size_t length, cut_at;
+        char *text = capture.failed ? NULL : capture_text(&capture, &length, &cut_at);
+        capture_free(&capture);
+        if (!text)
+            return -1;
+        free(outcome->out[i]);
+        outcome->out[i] = text;
+        outcome->out_length[i] = length;
+        outcome->cut_at[i] = cut_at;
+        outcome->truncated[i] = true;
+    }
+    return 0;
+}
+
 static int run_cases(cordon_engine *engine, const json_t *request, const struct spec *spec,
                      const struct judge_options *options, cordon_result **answer, cordon_error *err)
 {
@@ -100,6 +124,8 @@ static int run_cases(cordon_engine *engine, const json_t *request, const struct 
     if (code == 0) {
         cordon_result *result = take_result(&bench, &tally, request);
         int failed = result ? show_result(result, options ? options->filter : NULL) : -1;
+        if (failed == 0)
+            failed = cut_output(&result->program, (size_t)bench.output_bytes);
         if (failed == 0)
             failed = describe_cases(result, &tally);
         code = hand_over(result, failed, answer, err);

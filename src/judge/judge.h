@@ -35,6 +35,8 @@ struct judge_options {
 /* What the cells of tests may have at the same time, at most; LIMIT_UNLIMITED where there is no bound. */
 struct judge_needs {
     int64_t memory_bytes, processes;
+    int64_t output_bytes;   /* of each stream, that the result keeps */
+    int64_t captured_bytes; /* of all streams of one case while it is judged */
 };
 
 /* `request` is a Request object whose `tests` is set. The result is that of the first case that did not pass, or of the

@@ -152,7 +152,8 @@ def test_groups_left_under_one_controller_are_found(judge):
     top = "/sys/fs/cgroup/pids"
     if ":pids:/\n" not in read_text("/proc/self/cgroup") or not os.access(f"{top}/tasks", os.W_OK):
         pytest.skip("no control groups of version 1 to write to")
-    held, free = f"{top}/cordon-4194305-1-0", f"{top}/cordon-4194305-1-1"  # a pid beyond the largest
+    space = os.stat("/proc/self/ns/pid").st_ino
+    held, free = (f"{top}/cordon-4194305-t1-n{space:x}-{number}" for number in (0, 1))  # a pid beyond the largest
     sweep = [judge.binary, "run", *judge.flags, "-l", "bash", "-c", "sleep 0.2"]
     with subprocess.Popen(["sleep", "60"]) as holder:
         try:

@@ -84,6 +84,24 @@ def test_a_run_that_collects_fits_into_a_small_budget():
         assert [file["path"] for file in result["files"]] == ["a"], result
 
 
+def test_what_tests_capture_is_charged_and_not_all_of_it_is_kept():
+    """Cases raise the bound of the program's output, so that what is expected fits into what is compared."""
+    with support.Daemon("--held-bytes", "4g") as own:
+        code = "import os, time\nfor _ in range(4 << 4): os.write(1, b'x' * 65536)\ntime.sleep(2)\n"
+        request = {"language": "python", "code": code, "tests": {"cases": [{"expected": "x" * (4 << 20)}]}}
+        plain = own.post("/v1/executions", {"language": "python", "code": "import time; time.sleep(30)"}).json["id"]
+        assert wait_for(lambda: held(own, "output")[0])
+        usual = held(own, "output")[0]
+        own.delete(f"/v1/executions/{plain}")
+        assert wait_for(lambda: not held(own, "output")[0])
+        run = own.post("/v1/executions", request).json["id"]
+        assert wait_for(lambda: held(own, "output")[0])
+        assert held(own, "output")[0] - usual >= 2 * (4 << 20), "both streams of the case"
+        result = own.result(run)
+        assert result["tests"]["passed"] == 1 and result["stdout_truncated"], result["tests"]
+        assert len(result["stdout"]) < (1 << 20) + 100 and "bytes cut]" in result["stdout"]
+
+
 def test_secret_values_are_charged_with_the_request():
     """What looks for them in the output takes some 500 times their size."""
     with support.Daemon("--held-bytes", "128m") as own:
