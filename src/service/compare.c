@@ -87,7 +87,7 @@ static const char *doubt(const char *name, const json_t *before, const json_t *v
         return NULL;
     if (json_is_true(cut))
         return "its middle was cut at the output limit";
-    return strstr(text, "\xef\xbf\xbd")
+    return memmem(text, json_string_length(value), "\xef\xbf\xbd", 3)
                ? "bytes in it are not UTF-8 and were replaced; output_encoding base64 keeps them"
                : NULL;
 }

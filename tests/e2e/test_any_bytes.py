@@ -92,6 +92,12 @@ def stored(daemon, run):
     return json.loads(wait_for(found, 20).stdout)
 
 
+def check_replay(daemon, run, printed):
+    """Nothing differs; where bytes were replaced, not everything can be compared."""
+    replayed = cordon.cordon("replay", run, "--data-dir", daemon.data)
+    assert replayed.returncode == (3 if "\ufffd" in printed else 0), replayed.stdout + replayed.stderr
+
+
 @pytest.mark.parametrize("name", BYTES)
 def test_bytes_pass_the_daemon(daemon, name):
     data = BYTES[name]
@@ -101,8 +107,7 @@ def test_bytes_pass_the_daemon(daemon, name):
         assert result["stdout"] == written(data) and result["stderr"] == written(data)
 
     run = check_everywhere(daemon, {"language": "python", "code": program(data)}, check)
-    replayed = cordon.cordon("replay", run, "--data-dir", daemon.data)
-    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    check_replay(daemon, run, written(data))
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -115,8 +120,7 @@ def test_values_pass_the_daemon(daemon, name):
         assert result["value"] == value
 
     run = check_everywhere(daemon, {"language": "javascript", "code": code}, check)
-    replayed = cordon.cordon("replay", run, "--data-dir", daemon.data)
-    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    check_replay(daemon, run, stored(daemon, run)["stdout"])
 
 
 @pytest.mark.parametrize("name", BYTES)
