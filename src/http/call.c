@@ -316,24 +316,34 @@ static void refuse_length(struct http_call *call)
     problem_answer(call, 413, "too_large", "the body is larger than %zu bytes", call->server->options.body_max);
 }
 
+struct header_counts {
+    unsigned host, length, encoding, origin;
+    unsigned blank; /* names with a blank before their colon, which some take for the name without it */
+};
+
 static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    static const char *const single[] = {"Host", "Content-Length", "Transfer-Encoding", "Origin"};
-    unsigned *counts = context;
+    struct header_counts *counts = context;
+    size_t length = strlen(name);
     (void)kind;
     (void)value;
-    for (size_t i = 0; i < ARRAY_LEN(single); i++)
-        counts[i] += strcasecmp(name, single[i]) == 0;
+    counts->host += strcasecmp(name, "Host") == 0;
+    counts->length += strcasecmp(name, "Content-Length") == 0;
+    counts->encoding += strcasecmp(name, "Transfer-Encoding") == 0;
+    counts->origin += strcasecmp(name, "Origin") == 0;
+    counts->blank += length && strchr(" \t", name[length - 1]);
     return MHD_YES;
 }
 
 /* What a proxy before us may have read in another way than we do: where the body ends, whom it is for, or which page
- * it comes from. */
-static bool is_ambiguous(const struct http_call *call)
+ * it comes from. NULL when there is nothing of that. */
+static const char *ambiguity(const struct http_call *call)
 {
-    unsigned counts[4] = {0};
-    MHD_get_connection_values(call->connection, MHD_HEADER_KIND, count_header, counts);
-    return counts[0] > 1 || counts[1] + counts[2] > 1 || counts[3] > 1;
+    struct header_counts counts = {0};
+    MHD_get_connection_values(call->connection, MHD_HEADER_KIND, count_header, &counts);
+    if (counts.host > 1 || counts.length + counts.encoding > 1 || counts.origin > 1)
+        return "Host, Origin, or the length of the body, is given more than once";
+    return counts.blank ? "a header has a blank between its name and the colon" : NULL;
 }
 
 static bool has_unknown_encoding(const struct http_call *call)
@@ -347,9 +357,10 @@ static void begin(struct http_call *call)
 {
     const struct http_options *options = &call->server->options;
     call->accepted = true;
-    if (is_ambiguous(call)) {
+    const char *ambiguous = ambiguity(call);
+    if (ambiguous) {
         http_add_header(call, "Connection", "close");
-        problem_answer(call, 400, "bad_request", "Host, Origin, or the length of the body, is given more than once");
+        problem_answer(call, 400, "bad_request", "%s", ambiguous);
         call->on->unread = true;
         return;
     }

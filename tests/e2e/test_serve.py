@@ -610,6 +610,13 @@ def test_a_second_origin_is_refused(daemon):
     assert raw(daemon, b"GET /healthz HTTP/1.1\r\n" + host + own + b"\r\n").startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize("header", [b"Transfer-Encoding : chunked", b"Content-Length\t: 3", b"X : y"])
+def test_a_blank_behind_a_header_name_is_refused(daemon, header):
+    """A proxy may take it for the name without the blank, and so find another end of the body."""
+    got = raw(daemon, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + header + b"\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 400 ") and b"blank" in got, got
+
+
 MALFORMED = {
     "length of letters": (b"Content-Length: x\r\n\r\n{}", 400), "negative length": (b"Content-Length: -1\r\n\r\n{}", 400),
     "length beyond numbers": (b"Content-Length: 99999999999999999999\r\n\r\n{}", 413),
