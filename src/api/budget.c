@@ -14,7 +14,7 @@ static const struct {
     unsigned part; /* of the whole, in thousandths */
     unsigned each; /* of that part, in thousandths: what one caller may hold */
     bool counted;  /* a number of things, of which the whole is `calls` */
-    bool one_fits; /* a caller that holds none may hold one however large, while the part of all has room */
+    bool one_fits; /* a caller that holds none may hold one however large, while nobody else does and there is room */
 } kinds[BUDGET_COUNT] = {
     [BUDGET_BODIES] = {"bodies", 150, 500, false, false},
     [BUDGET_REQUESTS] = {"requests", 150, 500, false, false},
@@ -37,6 +37,7 @@ struct budget_account {
 struct budget {
     struct budget_options options;
     uint64_t held[BUDGET_COUNT];
+    uint64_t weight[BUDGET_COUNT]; /* of that, what each caller holds within its share: it counts against the others */
     struct budget_account *accounts[BUCKETS];
 };
 
@@ -144,10 +145,11 @@ static bool refuse(const struct budget_refusal *why, struct budget_refusal *refu
 static bool allows(const struct budget *budget, enum budget_kind kind, uint64_t own, uint64_t amount,
                    struct budget_refusal *refusal)
 {
-    uint64_t all = budget->held[kind], most = budget_most(budget, kind), each = budget_most_each(budget, kind);
+    uint64_t all = budget->weight[kind], most = budget_most(budget, kind), each = budget_most_each(budget, kind);
     struct budget_refusal why = {
         .name = kinds[kind].name, .counted = kinds[kind].counted, .wanted = amount, .most = each};
-    if (kinds[kind].one_fits && !own && all < most)
+    bool has_large = kinds[kind].one_fits && budget->held[kind] > all;
+    if (kinds[kind].one_fits && !has_large && !own && all < most)
         return true;
     why.never = amount > each && !kinds[kind].one_fits;
     if (amount > each || own > each - amount)
@@ -163,11 +165,20 @@ bool budget_allows(const struct budget *budget, const char *caller, enum budget_
     return allows(budget, kind, budget_held_by(budget, caller, kind), amount, refusal);
 }
 
+static uint64_t weight_of(const struct budget_account *account, enum budget_kind kind)
+{
+    uint64_t each = budget_most_each(account->budget, kind), held = account->held[kind];
+    return kinds[kind].one_fits && held > each ? each : held;
+}
+
 static void set_amount(struct hold *hold, uint64_t amount)
 {
     struct budget_account *account = hold->account;
+    struct budget *budget = account->budget;
+    uint64_t before = weight_of(account, hold->kind);
     account->held[hold->kind] += amount - hold->amount;
-    account->budget->held[hold->kind] += amount - hold->amount;
+    budget->held[hold->kind] += amount - hold->amount;
+    budget->weight[hold->kind] += weight_of(account, hold->kind) - before;
     hold->amount = amount;
 }
 

@@ -84,9 +84,14 @@ static void test_budget__one_answer_always_fits(void **state)
     assert_true(budget_hold(*state, "a", BUDGET_ANSWERS, 10 * budget_most(*state, BUDGET_ANSWERS), &large, &why));
     assert_false(budget_hold(*state, "a", BUDGET_ANSWERS, large.amount, &more, &why));
     assert_false(why.never);
-    assert_false(budget_hold(*state, "b", BUDGET_ANSWERS, 1, &more, &why));
+    /* What it takes beyond the share is no loss of the others; a second such answer has to wait. */
+    uint64_t share = budget_most_each(*state, BUDGET_ANSWERS);
+    assert_true(budget_hold(*state, "b", BUDGET_ANSWERS, share, &more, &why));
+    hold_end(&more);
+    assert_false(budget_hold(*state, "b", BUDGET_ANSWERS, share + 1, &more, &why));
+    assert_int_equal(budget_held(*state, BUDGET_ANSWERS), large.amount);
     hold_end(&large);
-    assert_true(budget_hold(*state, "b", BUDGET_ANSWERS, 1, &more, &why));
+    assert_true(budget_hold(*state, "b", BUDGET_ANSWERS, share + 1, &more, &why));
     hold_end(&more);
 }
 
