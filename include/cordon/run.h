@@ -29,7 +29,7 @@ typedef struct cordon_filter {
     /* The next bytes of stream 1 (stdout) or 2 (stderr). It may hold some back until more have come; with `length` 0
      * the stream has ended and nothing may be held back. A compile step's streams end before the program's begin. */
     void (*output)(void *context, int stream, const void *bytes, size_t length, cordon_emit emit, void *sink);
-    /* Another part of the result, whole: its "value", or the content of a collected "file". */
+    /* Another part of the result, whole: its "value", or the content or the name of a collected "file". */
     void (*text)(void *context, const char *what, const void *bytes, size_t length, cordon_emit emit, void *sink);
 } cordon_filter;
 

@@ -58,7 +58,8 @@ static void check_filtered(cordon_engine *engine)
     CHECK(!strcmp(cordon_result_stdout(result, NULL), "a*b**\n"), "%s", cordon_result_stdout(result, NULL));
     CHECK(!strcmp(cordon_result_stderr(result, NULL), "*\n"), "%s", cordon_result_stderr(result, NULL));
     CHECK(!strcmp(heard, "a*b**\n"), "%s", heard);
-    CHECK(seen.bytes[1] == 6 && seen.bytes[2] == 2 && seen.ends[1] == 1 && seen.ends[2] == 1 && seen.texts == 1,
+    CHECK(seen.bytes[1] == 6 && seen.bytes[2] == 2 && seen.ends[1] == 1 && seen.ends[2] == 1 &&
+              seen.texts == 2, /* the file and its name */
           "%zu %zu %u %u %u", seen.bytes[1], seen.bytes[2], seen.ends[1], seen.ends[2], seen.texts);
     CHECK(!cordon_result_add_redaction(result, "digit", "stdout", 3), "memory");
     const char *json = cordon_result_json(result);
