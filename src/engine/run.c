@@ -23,6 +23,8 @@
 #include "engine/result_files.h"
 #include "engine/run.h"
 #include "engine/warm.h"
+#include "output/json_text.h"
+#include "output/value.h"
 
 /* Results with less output are made at once, in the caller's thread. With a larger bound a daemon's loop is away for
  * longer; with a smaller one, more short runs pay for the way to another thread and back, about 50 us. */
@@ -218,6 +220,20 @@ static char *filter_text(const cordon_run *run, const char *what, char *text, si
     return clean.data;
 }
 
+/* A program may write any character of its value as an escape, which a reader decodes, so the filter sees the value as
+ * it is written again. Takes the text. */
+static char *show_value(const cordon_run *run, char *text, size_t *length)
+{
+    const cordon_filter *filter = run->options.filter;
+    json_t *value = filter && filter->text ? value_parse(text, *length) : NULL;
+    if (value) {
+        free(text);
+        text = json_text(value, length);
+        json_decref(value);
+    }
+    return text ? filter_text(run, "value", text, length) : NULL;
+}
+
 static void analyse(cordon_run *run)
 {
     struct cordon_result *result = run->result;
@@ -334,7 +350,7 @@ static int finish_program(cordon_run *run, cordon_error *err)
     result->reason = reason_text(&result->program, "");
     if (run->exchange.value.length && !run->exchange.value_too_long) {
         result->value_length = run->exchange.value.length;
-        result->value = filter_text(run, "value", take_ptr(&run->exchange.value.data), &result->value_length);
+        result->value = show_value(run, take_ptr(&run->exchange.value.data), &result->value_length);
     }
     result_collect(result, run->exchange.work_fd, run->prepared.request, &run->step, run->options.filter);
     end_stage(run);

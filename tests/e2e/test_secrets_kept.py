@@ -49,6 +49,14 @@ FORMS = {
     "inspect": ("javascript", "console.log([process.env.KEY])"),
     "stringify": ("javascript", "console.log(JSON.stringify(process.env.KEY))"),
 }
+def test_a_value_written_with_escapes_is_redacted(daemon):
+    """Whoever reads the JSON decodes them."""
+    code = r"require('fs').writeSync(3, JSON.stringify({ key: process.env.KEY }).replace(/[a-zA-Z]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'))); process.exit(0)"
+    need("javascript")
+    result = daemon.execute("javascript", code, env=ENV)
+    assert SECRET not in json.dumps(result["value"]) and "[REDACTED" in json.dumps(result["value"]), result["value"]
+
+
 VALUES = ["s3cr'et \"Wert\" é$", "plain-secret-value", "ends-with-newline-secret\n", "a'b'c'd'e'f", 'q"u"o"t"e', "two\nlines\there", "back\\slash\\value",
           "\x01control\x7fvalue"]
 
