@@ -19,7 +19,7 @@ MIB = 1 << 20
 def group():
     """A gibibyte for the daemon and its cells."""
     if os.geteuid() != 0:
-        skip("a control group with a memory limit needs the superuser")
+        skip("a control group with a memory limit needs the superuser", False)
     try:
         made = support.MemoryGroup(1024 * MIB)
     except OSError as error:

@@ -115,13 +115,15 @@ class Engine:
         numbers = [self.start(language, code, **request) for _ in range(count)]
         return [self.finish(number) for number in numbers]
 
-    def run_warm(self, language, code=None, tries=60, **request):
-        """A run in a waiting cell, once there is one."""
-        for _ in range(tries):
+    def run_warm(self, language, code=None, seconds=40, **request):
+        """A run in a waiting cell, once there is one. It may be another's before this run comes, so it is asked for again."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
             result = self.run(language, code, **request)
             if result["enforced"]["warm"]:
                 return result
-            time.sleep(0.05)
+            wait_for(lambda: any(pool["ready"] for (name, kind), pool in self.pools().items()
+                                 if kind != "slots" and name.split("/")[0] == result["language"]), 5, 0.05)
         raise AssertionError(f"no waiting cell for {language} {request}: {self.pools()}")
 
     def pools(self):
