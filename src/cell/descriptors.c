@@ -1,7 +1,6 @@
 /* Descriptors a child of the warden was born with. It has copies of everything the warden holds: other cells'
  * lifelines, sockets, work directories. Keeping one open even for a moment could keep another cell alive after the
  * warden's death, so the first thing a child does is to close what is not its own. */
-#include <errno.h>
 #include <unistd.h>
 
 #include "cell/mutant.h"
@@ -11,13 +10,7 @@
 
 static int close_between(unsigned first, unsigned last)
 {
-    if (first > last || close_range(first, last, 0) == 0)
-        return 0;
-    if (errno != ENOSYS)
-        return -1;
-    for (unsigned fd = first; fd <= last && fd < 65536; fd++)
-        close((int)fd);
-    return 0;
+    return first > last ? 0 : close_range(first, last, 0);
 }
 
 int descriptors_keep(const int *fds, unsigned count)

@@ -1,5 +1,4 @@
 /* The program's own descriptors: standard streams, value pipe, and in a waiting cell the socket its code comes by. */
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,15 +9,7 @@
 
 static int close_on_exec_from(unsigned first)
 {
-    if (MUTANT(CLOSE_FDS))
-        return 0;
-    if (close_range(first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-        return 0;
-    if (errno != ENOSYS && errno != EINVAL)
-        return -1;
-    for (int fd = (int)first; fd < 4096; fd++)
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return 0;
+    return MUTANT(CLOSE_FDS) ? 0 : close_range(first, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
 int streams_connect(const int streams[STREAM_COUNT], int handover, int *kept[], unsigned kept_count)
