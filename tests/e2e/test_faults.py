@@ -15,7 +15,7 @@ import helpers
 from helpers import CORDON, FLAGS, as_result, cordon, descendants, marked, need, ok, result, run, run_arguments, start, still_alive, wait_for
 
 # The sanitizer itself needs address space and descriptors, and its leak check cannot run under a tracer.
-not_sanitized = pytest.mark.skipif(os.environ.get("CORDON_SANITIZED") == "1", reason="the sanitizer stands in the way")
+not_sanitized = pytest.mark.skipif(os.environ.get("CORDON_TEST_SANITIZED") == "1", reason="the sanitizer stands in the way")
 
 
 def check_own_failure(done, *words):

@@ -10,7 +10,7 @@ from helpers import CORDON, REPOSITORY, has_cgroup, skip
 
 BUILD = pathlib.Path(CORDON).parent
 HELLO = REPOSITORY / "docs" / "examples" / "hello.c"
-SANITIZED = bool(os.environ.get("CORDON_SANITIZED"))
+SANITIZED = bool(os.environ.get("CORDON_TEST_SANITIZED"))
 OTHER_USER = 12345
 
 

@@ -20,7 +20,7 @@ def stallable(*flags):
     """A daemon, and a function that stops its disk or lets it go on."""
     if not STALL.exists():
         skip(f"{STALL} is not built")
-    if os.environ.get("CORDON_SANITIZED") == "1":
+    if os.environ.get("CORDON_TEST_SANITIZED") == "1":
         skip("the sanitizer has to be loaded first", expected=False)
     with tempfile.TemporaryDirectory(prefix="cordon-stall-", dir=support.QUICK) as place:
         data, flag = pathlib.Path(place) / "data", pathlib.Path(place) / "flag"

@@ -169,7 +169,7 @@ class Daemon:
         proving = () if prove else ("--set", "prove_languages=false")
         argv = [*prefix, binary, "serve", "--listen", listen, "--data-dir", self.data, *proving, *optional, *map(str, flags)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CORDON_")}
-        if os.environ.get("CORDON_SANITIZED") == "1":  # looking for leaks needs ptrace, which the daemon gives up
+        if os.environ.get("CORDON_TEST_SANITIZED") == "1":  # looking for leaks needs ptrace, which the daemon gives up
             environment["ASAN_OPTIONS"] = "detect_leaks=0"
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
