@@ -15,7 +15,7 @@
 #define BATCHES_KEPT 16 /* of one caller, that have ended */
 #define KEEP_US      (UINT64_C(3600) * 1000000)
 #define BATCHES_EACH 8 /* of one caller under way: the others are for others */
-/* What is remembered of each request once it is done, beside its row: its name, or why it was rejected. */
+/* Bytes charged for each request that is done, beside its row: for its name, or for the reason of its rejection. */
 #define ITEM_BYTES 512
 /* Of one batch at a time in the queue: it must not fill that for others. */
 #define AHEAD 16

@@ -1,6 +1,6 @@
-/* What the daemon may hold for its callers: bytes of memory, and calls that stay open. Each kind of thing has a part of
- * the whole, so that no kind can take the room of another, and each caller at most a part of that, so that no caller
- * can take the room of the others. One thread. */
+/* The bound on the memory and on the open calls that the daemon holds for its callers. Each kind of thing has a part of
+ * the whole, so that no kind can take the room of another. Each caller may hold at most a share of each part, so that
+ * no caller can take the room of the others. Only the loop's thread may use a budget. */
 #ifndef API_BUDGET_H
 #define API_BUDGET_H
 
@@ -44,11 +44,11 @@ struct budget_refusal {
 };
 
 struct budget *budget_new(const struct budget_options *options);
-/* Every hold has ended. */
+/* The caller has ended every hold before. */
 void budget_free(struct budget *budget);
 
 const char *budget_name(enum budget_kind kind);
-/* What all callers together, or one of them, may hold of a kind; what is held. */
+/* Limits: of all callers together, and of one caller. Amounts that are held: by all callers, and by one caller. */
 uint64_t budget_most(const struct budget *budget, enum budget_kind kind);
 uint64_t budget_most_each(const struct budget *budget, enum budget_kind kind);
 uint64_t budget_held(const struct budget *budget, enum budget_kind kind);
@@ -60,13 +60,13 @@ bool budget_allows(const struct budget *budget, const char *caller, enum budget_
 /* Holds it, if it is allowed. `hold` must hold nothing. False also when memory is out. */
 bool budget_hold(struct budget *budget, const char *caller, enum budget_kind kind, uint64_t amount, struct hold *hold,
                  struct budget_refusal *refusal);
-/* Changes how much. Less is always allowed; what holds nothing cannot hold more. */
+/* Changes the amount of a hold. A smaller amount is always allowed; a hold without an account can hold nothing. */
 bool hold_resize(struct hold *hold, uint64_t amount, struct budget_refusal *refusal);
-/* What exists already is counted, allowed or not. */
+/* Sets kind and amount of a hold for something that exists already, also beyond the limits. */
 void hold_count(struct hold *hold, enum budget_kind kind, uint64_t amount);
 void hold_end(struct hold *hold);
 
-/* What is there to be evicted for: 0 when all callers together are within their part, or how much too much is held. */
+/* By how much all callers together hold more of a kind than its part; 0 when they hold no more. */
 uint64_t budget_excess(const struct budget *budget, enum budget_kind kind);
 /* The caller that holds most of a kind, "" when no caller holds any. */
 const char *budget_largest(const struct budget *budget, enum budget_kind kind);

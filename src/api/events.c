@@ -96,7 +96,7 @@ void events_add(struct events *events, int stream, const void *bytes, size_t len
     deliver(events, stream, buf_text(&whole), whole.length - later);
 }
 
-/* It grew by doubling, and stays for a while. */
+/* Gives back the spare memory of the output's buffer, which grew by doubling and is kept after the run's end. */
 static void trim(struct buf *buf)
 {
     char *data = buf->data ? realloc(buf->data, buf->length + 1) : NULL;

@@ -1,5 +1,5 @@
-/* What a run has delivered so far, and the streams that follow it. An offset counts delivered (redacted) bytes of both
- * streams together, in the order in which they came.
+/* The output that a run has delivered so far, and the streams that follow the run. An offset counts delivered
+ * (redacted) bytes of both streams together, in the order in which they came.
  *
  * The bytes are there once, however many follow: each follower has a place up to which it was told, and its events are
  * made from there when its client has read the ones before. */
@@ -28,8 +28,8 @@ struct events {
     struct follower *followers;
 };
 
-/* What a follower may keep waiting to be sent: a part of output at six bytes of JSON for each of its own, and its
- * connection. */
+/* Memory charged for each follower: its connection, and one piece of output as JSON, which takes up to six bytes for a
+ * byte. With a smaller value followers hold more than the budget knows; with a larger one fewer may follow. */
 #define EVENTS_FOLLOWER_BYTES ((size_t)256 << 10)
 
 /* NULL when memory is out. */

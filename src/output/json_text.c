@@ -61,7 +61,7 @@ static void put_real(struct sink *sink, double value)
             break;
     }
     if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
+        memcpy(text + strlen(text), ".0", sizeof ".0");
     put(sink, text, strlen(text));
 }
 

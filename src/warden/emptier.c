@@ -1,7 +1,7 @@
-/* Groups that are gone and still there. A page of /usr that a cell was the first to read stays charged to its group,
- * and the kernel keeps a removed group until the last such page is dropped: some 30 KiB each. To empty a group before
- * it is removed takes 4 ms and more, and drops pages that the next run may want, so it is done only when there are
- * many, one at a time, by a process of its own. */
+/* Empties control groups before the warden removes them. A page of /usr that a cell was the first to read stays charged
+ * to its group, and the kernel keeps a removed group until the last such page is dropped: some 30 KiB each. To empty a
+ * group before it is removed takes 4 ms and more, and drops pages that the next run may want, so the warden does so
+ * only when many removed groups stay, with one child process at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

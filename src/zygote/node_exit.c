@@ -1,7 +1,8 @@
-/* Spares a copy of a Node that lives in a shared library, as Debian's does, to take V8 apart when its program came to
- * its natural end. node.c calls this in the zygote, before it forks. Node.js 18 keeps no record of its exit that could
- * be found, but it calls its own node::EmitProcessExit() through a slot of the library's procedure linkage table, and
- * that function returns the exit code after every exit listener was called. The slot is given a function of ours. */
+/* Lets a copy of a Node.js that lives in a shared library, as Debian's does, leave when its program has come to its
+ * natural end, before Node takes V8 apart. node.c calls this in the zygote, before the zygote forks. Node.js 18 keeps
+ * no record of its exit that could be found, but it calls its own node::EmitProcessExit() through a slot of the
+ * library's procedure linkage table, and that function returns the exit code after every exit listener was called. This
+ * file puts its own function into that slot. */
 #include "zygote/node_exit.h"
 
 #include <elf.h>
